@@ -1,0 +1,35 @@
+"""System checks: a queue that can't work is said at start-up, with the next step."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, router
+
+from jobqueue.conf import conf
+from jobqueue.models import ProcessingJob
+
+
+@register()
+def settings_are_usable(**kwargs: Any) -> list[CheckMessage]:
+    """jobqueue.E001 for a setting that can't be used."""
+    try:
+        conf()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="Correct settings.JOBQUEUE.", id="jobqueue.E001")]
+    return []
+
+
+@register()
+def database_is_postgresql(**kwargs: Any) -> list[CheckMessage]:
+    """jobqueue.E002 unless jobs live in PostgreSQL."""
+    alias = router.db_for_write(ProcessingJob)
+    if connections[alias].vendor != "postgresql":
+        return [
+            Error(
+                f"Jobs would be stored in {connections[alias].vendor} (database {alias!r}); the queue needs PostgreSQL.",
+                hint="Route the app 'jobqueue' to a PostgreSQL database.",
+                id="jobqueue.E002",
+            )
+        ]
+    return []

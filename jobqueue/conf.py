@@ -1,0 +1,71 @@
+"""``settings.JOBQUEUE``, typed and with its defaults in one place."""
+
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobQueueSettings:
+    """Each field is the key of the same name, in capitals, of ``settings.JOBQUEUE``."""
+
+    #: A lock older than this is stale: the job is delivered again. Workers renew theirs at a third of it.
+    stale_lock_after: timedelta = timedelta(seconds=60)
+    #: A worker whose sign of life is absent for longer is dead. None: workers make no such promise, which is
+    #: right behind a connection pooler in transaction mode.
+    sign_of_life_grace: timedelta | None = timedelta(seconds=3)
+    #: Attempts of a job that names no number of its own.
+    max_attempts: int = 5
+    #: Size of a payload as JSON in UTF-8.
+    payload_max_bytes: int = 2**20
+    #: How often an idle worker looks for work.
+    poll_interval: timedelta = timedelta(milliseconds=500)
+    #: How long a stopping worker lets running jobs finish before it gives them back.
+    shutdown_grace: timedelta = timedelta(seconds=20)
+    #: Dotted path of a module or object with ``names()`` and ``use(name)``: the tenants that a worker serves.
+    #: None: a single schema.
+    tenants: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("stale_lock_after", "poll_interval", "shutdown_grace"):
+            self._demand(name, timedelta, above=timedelta(0))
+        if self.sign_of_life_grace is not None:
+            self._demand("sign_of_life_grace", timedelta, above=timedelta(0))
+        for name in ("max_attempts", "payload_max_bytes"):
+            self._demand(name, int, above=0)
+        if self.tenants is not None:
+            self._demand("tenants", str, above="")
+
+    def _demand(self, name: str, kind: type, *, above: Any) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, kind) or isinstance(value, bool) or value <= above:
+            raise ImproperlyConfigured(
+                f"JOBQUEUE[{name.upper()!r}] is {value!r}: give a {kind.__name__} greater than {above!r}."
+            )
+
+
+@cache
+def conf() -> JobQueueSettings:
+    """Return the settings in force.
+
+    Raises:
+        ImproperlyConfigured: A key is unknown or its value unusable; the message names the key.
+    """
+    given = getattr(settings, "JOBQUEUE", {})
+    known = {field.name.upper(): field.name for field in fields(JobQueueSettings)}
+    for key in given:
+        if key not in known:
+            raise ImproperlyConfigured(f"JOBQUEUE[{key!r}] is unknown; the keys are {', '.join(known)}.")
+    return JobQueueSettings(**{known[key]: value for key, value in given.items()})
+
+
+@receiver(setting_changed, dispatch_uid="jobqueue.conf")
+def _forget(*, setting: str, **kwargs: object) -> None:
+    if setting == "JOBQUEUE":
+        conf.cache_clear()

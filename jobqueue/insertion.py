@@ -1,0 +1,100 @@
+"""Insert jobs, or find those whose idempotency keys exist, without ever breaking the caller's transaction."""
+
+from collections.abc import Sequence
+
+from jobqueue.exceptions import InvalidJob, JobQueueError
+from jobqueue.models import ProcessingJob
+from jobqueue.specs import CheckedSpec
+from jobqueue.statements import Inserted, insert_jobs
+
+# A key can be found taken and then be gone (its job was pruned in between); each round then starts afresh.
+_ROUNDS = 10
+
+
+def insert_or_find(using: str, specs: Sequence[CheckedSpec]) -> list[ProcessingJob]:
+    """Return one job per spec, in order, each with ``created`` set. Two statements, or one if all are new.
+
+    Raises:
+        InvalidJob: A key belongs to a job of another type. Jobs inserted before are left to the caller's rollback.
+    """
+    jobs: list[ProcessingJob | None] = [None] * len(specs)
+    by_key: dict[str, ProcessingJob] = {}
+    for _ in range(_ROUNDS):
+        missing = _first_of_each_key(specs, [position for position, job in enumerate(jobs) if job is None])
+        if not missing:
+            return [job for job in jobs if job is not None]
+        for position, job in _insert(using, specs, missing):
+            jobs[position] = job
+            if job.idempotency_key is not None:
+                by_key[job.idempotency_key] = job
+        by_key |= _find(using, specs, [position for position in missing if jobs[position] is None])
+        for position, checked in enumerate(specs):
+            key = checked.spec.idempotency_key
+            if jobs[position] is None and key in by_key:
+                jobs[position] = _same_type(by_key[key], checked)
+    raise JobQueueError("An idempotency key was taken and freed again and again by others; try once more.")
+
+
+def _first_of_each_key(specs: Sequence[CheckedSpec], positions: Sequence[int]) -> list[int]:
+    first: dict[str | int, int] = {}
+    for position in positions:
+        first.setdefault(specs[position].spec.idempotency_key or position, position)
+    return list(first.values())
+
+
+def _insert(using: str, specs: Sequence[CheckedSpec], positions: Sequence[int]) -> list[tuple[int, ProcessingJob]]:
+    rows = insert_jobs(using, [specs[position] for position in positions])
+    keyed = {row.idempotency_key: row for row in rows if row.idempotency_key is not None}
+    # Rows without a key can't conflict: they come back in the order they were given.
+    keyless = (row for row in rows if row.idempotency_key is None)
+    inserted = []
+    for position in positions:
+        key = specs[position].spec.idempotency_key
+        row = next(keyless) if key is None else keyed.get(key)
+        if row is not None:
+            inserted.append((position, _job(using, specs[position], row)))
+    return inserted
+
+
+def _job(using: str, checked: CheckedSpec, row: Inserted) -> ProcessingJob:
+    spec = checked.spec
+    job = ProcessingJob(
+        id=row.id,
+        job_type=spec.job_type,
+        queue_name=spec.queue_name,
+        payload=spec.payload,
+        priority=spec.priority,
+        status="pending",
+        attempts=0,
+        max_attempts=checked.max_attempts,
+        available_at=row.available_at,
+        claim_alone=False,
+        idempotency_key=spec.idempotency_key,
+        last_error="",
+        history=[],
+        created_at=row.created_at,
+    )
+    job.created = True
+    job._state.adding = False
+    job._state.db = using
+    return job
+
+
+def _find(using: str, specs: Sequence[CheckedSpec], positions: Sequence[int]) -> dict[str, ProcessingJob]:
+    keys = [key for position in positions if (key := specs[position].spec.idempotency_key)]
+    if not keys:
+        return {}
+    found = {}
+    for job in ProcessingJob.objects.using(using).filter(idempotency_key__in=keys):
+        job.created = False
+        found[str(job.idempotency_key)] = job
+    return found
+
+
+def _same_type(job: ProcessingJob, checked: CheckedSpec) -> ProcessingJob:
+    if job.job_type != checked.spec.job_type:
+        raise InvalidJob(
+            f"The idempotency key {checked.spec.idempotency_key!r} belongs to job {job.pk} of type "
+            f"{job.job_type!r}, not {checked.spec.job_type!r}."
+        )
+    return job

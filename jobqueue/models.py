@@ -1,0 +1,100 @@
+"""The one table of the queue."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from jobqueue.states import FINAL, JobStatus
+
+PRIORITY_MIN, PRIORITY_MAX = -100, 100
+NAME_MAX_LENGTH = 100
+IDEMPOTENCY_KEY_MAX_LENGTH = 255
+WORKER_NAME_MAX_LENGTH = 200
+MAX_ATTEMPTS_LIMIT = 10_000
+
+
+class ProcessingJob(models.Model):
+    """One job: what is to be done, its state, and who holds it. Changed only by ``jobqueue.queue``."""
+
+    id = models.BigAutoField(primary_key=True)
+    job_type = models.CharField(max_length=NAME_MAX_LENGTH)
+    queue_name = models.CharField(max_length=NAME_MAX_LENGTH, db_default="default")
+    payload = models.JSONField(default=dict)
+    priority = models.SmallIntegerField(db_default=0, help_text="-100 to 100, higher first")
+
+    status = models.CharField(max_length=20, choices=JobStatus.choices, db_default=JobStatus.PENDING)
+    attempts = models.SmallIntegerField(db_default=0)
+    max_attempts = models.SmallIntegerField(db_default=5)
+    available_at = models.DateTimeField(db_default=Now())
+
+    locked_at = models.DateTimeField(null=True, help_text="taken or last renewed")
+    locked_by = models.CharField(max_length=WORKER_NAME_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: not locked
+    # New at each dequeue. Every write about a claim matches it; it stays on the finished row.
+    lock_token = models.UUIDField(null=True)
+    # The advisory lock by which the holder shows that it lives (jobqueue.sign_of_life). NULL: it promised none.
+    holder_key = models.IntegerField(null=True)
+    holder_missing_since = models.DateTimeField(null=True)
+    # Its worker died: handed out by itself, so that a poisonous job doesn't cost its neighbours an attempt.
+    claim_alone = models.BooleanField(db_default=False)
+
+    idempotency_key = models.CharField(max_length=IDEMPOTENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none
+    progress = models.SmallIntegerField(null=True, help_text="percent, as the handler reports it")
+    result = models.JSONField(null=True)
+    last_error = models.TextField(db_default="")
+    history = models.JSONField(db_default=[], help_text="the last attempts, oldest first")
+
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True, help_text="of the latest attempt")
+    finished_at = models.DateTimeField(null=True)
+
+    #: Set on what ``Queue.enqueue`` returns: False if the idempotency key was known and this is the job it names.
+    created: bool
+
+    class Meta:
+        db_table = "processing_jobs"
+        verbose_name = "job"
+        permissions = [
+            ("requeue_processingjob", "Can requeue dead letters"),
+            ("discard_processingjob", "Can discard dead letters"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["idempotency_key"], name="idempotency_key_is_unique"),
+            models.CheckConstraint(name="status_is_known", condition=Q(status__in=JobStatus.values)),
+            models.CheckConstraint(
+                name="processing_iff_locked",
+                condition=Q(status=JobStatus.PROCESSING, locked_at__isnull=False, locked_by__isnull=False)
+                | (~Q(status=JobStatus.PROCESSING) & Q(locked_at__isnull=True, locked_by__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="finished_iff_final",
+                condition=Q(status__in=FINAL, finished_at__isnull=False)
+                | (~Q(status__in=FINAL) & Q(finished_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="attempts_within_max",
+                condition=Q(attempts__gte=0, max_attempts__gte=1, attempts__lte=F("max_attempts")),
+            ),
+            models.CheckConstraint(
+                name="pending_has_attempts_left",
+                condition=~Q(status=JobStatus.PENDING) | Q(attempts__lt=F("max_attempts")),
+            ),
+            models.CheckConstraint(
+                name="priority_in_range",
+                condition=Q(priority__gte=PRIORITY_MIN, priority__lte=PRIORITY_MAX),
+            ),
+        ]
+        indexes = [
+            # The claim reads from its start and stops at the limit.
+            models.Index(
+                F("priority").desc(),
+                F("available_at"),
+                F("id"),
+                name="jobs_pending_in_claim_order",
+                condition=Q(status=JobStatus.PENDING),
+            ),
+            # What the look for dead workers reads: as many rows as jobs are running.
+            models.Index(fields=["locked_at"], name="jobs_processing", condition=Q(status=JobStatus.PROCESSING)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job_type} {self.pk}"

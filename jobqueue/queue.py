@@ -1,0 +1,378 @@
+"""The queue: every way to put a job in, take it out, and say how it ended."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+from django.db.models import Case, F, QuerySet, When
+from django.db.models.functions import Now
+
+from jobqueue import backoff, handlers, maintenance
+from jobqueue.conf import conf
+from jobqueue.error_text import describe
+from jobqueue.exceptions import InvalidJob, JobNotFound, LockLost, NoJobAvailable, NotDeadLettered
+from jobqueue.history import with_attempt
+from jobqueue.insertion import insert_or_find
+from jobqueue.json_values import storable_result
+from jobqueue.models import WORKER_NAME_MAX_LENGTH, ProcessingJob
+from jobqueue.specs import JobSpec, check_integer, check_text
+from jobqueue.states import JobStatus, Outcome
+
+__all__ = ["JobSpec", "Queue"]
+
+# What every write that ends a claim sets.
+_UNLOCKED: dict[str, Any] = {
+    "locked_at": None,
+    "locked_by": None,
+    "holder_key": None,
+    "holder_missing_since": None,
+}
+
+
+class Queue:
+    """The jobs of the active schema in one database. Holds no connection and no state: share it freely.
+
+    Each method joins the caller's transaction if there is one. Times are the database's.
+
+    Args:
+        using: Alias of the database.
+        stale_lock_after: Age at which a lock counts as left behind by a dead worker; None: the setting.
+    """
+
+    def __init__(self, using: str = "default", stale_lock_after: timedelta | None = None) -> None:
+        if stale_lock_after is not None and stale_lock_after <= timedelta(0):
+            raise ValueError("stale_lock_after must be greater than zero.")
+        self.using = using
+        self._stale_lock_after = stale_lock_after
+
+    @property
+    def stale_lock_after(self) -> timedelta:
+        """Age at which a lock counts as left behind by a dead worker."""
+        return self._stale_lock_after or conf().stale_lock_after
+
+    # Putting jobs in
+
+    def enqueue(
+        self,
+        job_type: str,
+        payload: dict[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        queue_name: str = "default",
+        priority: int = 0,
+        available_at: datetime | None = None,
+        max_attempts: int | None = None,
+    ) -> ProcessingJob:
+        """Add a job, or find the one that has this idempotency key.
+
+        The job exists if and only if the caller's transaction commits.
+
+        Args:
+            job_type: What is to be done; a handler of this name does it.
+            payload: JSON object, at most ``JOBQUEUE["PAYLOAD_MAX_BYTES"]``; ids rather than data.
+            idempotency_key: At most 255 characters. As long as a job with this key exists, whatever its status, no
+                second one is made. A concurrent transaction that is enqueueing the key is waited for.
+            queue_name: Workers may serve some queues only.
+            priority: -100 to 100; higher runs first.
+            available_at: Aware; not before then. None or a time past: at once.
+            max_attempts: None: the handler's number, or ``JOBQUEUE["MAX_ATTEMPTS"]``.
+
+        Returns:
+            The job; ``created`` is False if the key was known.
+
+        Raises:
+            InvalidJob: Something can't be stored as asked, or the key belongs to a job of another type.
+            django.db.OperationalError: Above READ COMMITTED, a concurrent transaction enqueued the same key.
+        """
+        spec = JobSpec(job_type, payload, idempotency_key, queue_name, priority, available_at, max_attempts)
+        return insert_or_find(self.using, [spec.checked()])[0]
+
+    def enqueue_many(self, specs: Iterable[JobSpec]) -> list[ProcessingJob]:
+        """Add many jobs by a constant number of statements, all or none.
+
+        Returns:
+            One job per spec, in their order; specs with the same key, or a known one, get the same job.
+
+        Raises:
+            InvalidJob: As for ``enqueue``; the message names the spec by its position, from 0.
+        """
+        checked = []
+        for position, spec in enumerate(specs):
+            try:
+                checked.append(spec.checked())
+            except InvalidJob as error:
+                raise InvalidJob(f"Job {position}: {error}") from None
+        with transaction.atomic(self.using):
+            return insert_or_find(self.using, checked)
+
+    # Taking jobs out
+
+    def dequeue(
+        self,
+        worker_id: str,
+        job_types: Sequence[str] | None = None,
+        queue_names: Sequence[str] | None = None,
+    ) -> ProcessingJob:
+        """Claim the next due job. See ``dequeue_many``.
+
+        Raises:
+            NoJobAvailable: Nothing is due.
+        """
+        jobs = self.dequeue_many(worker_id, 1, job_types, queue_names)
+        if not jobs:
+            raise NoJobAvailable("No job is due.")
+        return jobs[0]
+
+    def dequeue_many(
+        self,
+        worker_id: str,
+        limit: int,
+        job_types: Sequence[str] | None = None,
+        queue_names: Sequence[str] | None = None,
+        *,
+        holder_key: int | None = None,
+    ) -> list[ProcessingJob]:
+        """Claim up to ``limit`` due jobs: highest priority first, then the longest due, then the lowest id.
+
+        Jobs of dead workers are taken back first, so they are among what can be claimed. Each claim counts as an
+        attempt. A job whose worker died is handed out by itself, whatever the limit.
+
+        Args:
+            worker_id: Who claims; stands in ``locked_by``.
+            limit: At least 1.
+            job_types: Only these; None: any.
+            queue_names: Only from these queues; None: any.
+            holder_key: Of the ``SignOfLife`` the caller shows; None: it promises none.
+
+        Returns:
+            The claimed jobs, each with its ``lock_token``; may be empty.
+        """
+        check_text("worker_id", worker_id, WORKER_NAME_MAX_LENGTH)
+        check_integer("limit", limit, 1, 100_000)
+        with transaction.atomic(self.using):
+            maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=conf().sign_of_life_grace)
+            due = self._jobs().filter(status=JobStatus.PENDING, available_at__lte=Now())
+            if job_types is not None:
+                due = due.filter(job_type__in=job_types)
+            if queue_names is not None:
+                due = due.filter(queue_name__in=queue_names)
+            in_order = due.order_by("-priority", "available_at", "id").annotate(now=Now())
+            jobs = list(in_order.select_for_update(skip_locked=True)[:limit])
+            return self._claim(_leave_the_lonely(jobs), worker_id, holder_key)
+
+    def _claim(self, jobs: list[ProcessingJob], worker_id: str, holder_key: int | None) -> list[ProcessingJob]:
+        if not jobs:
+            return []
+        claim = {
+            "status": JobStatus.PROCESSING,
+            "locked_at": jobs[0].now,  # type: ignore[attr-defined]  # annotated by the caller
+            "started_at": jobs[0].now,  # type: ignore[attr-defined]
+            "locked_by": worker_id,
+            "lock_token": uuid4(),
+            "holder_key": holder_key,
+            "holder_missing_since": None,
+            "progress": None,
+        }
+        self._jobs().filter(pk__in=[job.pk for job in jobs]).update(attempts=F("attempts") + 1, **claim)
+        for job in jobs:
+            job.attempts += 1
+            for name, value in claim.items():
+                setattr(job, name, value)
+        return jobs
+
+    # What a worker says about the jobs it holds
+
+    def complete(self, job: ProcessingJob, result: Any = None) -> None:
+        """Record success.
+
+        A repeated call for the same claim succeeds and changes nothing, since the answer to a COMMIT may be lost.
+
+        Args:
+            job: What ``dequeue`` returned for this attempt.
+            result: Small JSON. What can't be stored is replaced by a note that says why; the job succeeded all the same.
+
+        Raises:
+            LockLost: The lock went stale and another worker has the job, or it was cancelled.
+        """
+        done = self._held(job).update(
+            status=JobStatus.SUCCEEDED,
+            finished_at=Now(),
+            result=storable_result(result),
+            claim_alone=False,
+            history=with_attempt(Outcome.SUCCEEDED),
+            **_UNLOCKED,
+        )
+        if not done and not self._by_token(job).filter(status=JobStatus.SUCCEEDED).exists():
+            raise _lock_lost(job)
+
+    def fail(self, job: ProcessingJob, error: BaseException | str, *, retry: bool = True) -> str:
+        """Record a failed attempt and decide whether the job runs again.
+
+        Args:
+            job: What ``dequeue`` returned for this attempt.
+            error: Kept as class, message and traceback, at most 16 KiB; text PostgreSQL refuses is replaced.
+            retry: False sends the job to the dead letters at once.
+
+        Returns:
+            The status now: ``pending`` (due after the backoff) or ``dead_letter``.
+
+        Raises:
+            LockLost: The lock went stale and another worker has the job, or it was cancelled.
+        """
+        text = describe(error)
+        handler = handlers.registered().get(job.job_type)
+        again = retry and job.attempts < job.max_attempts
+        delay = backoff.next_delay(handler.backoff if handler else backoff.default)
+        status = JobStatus.PENDING if again else JobStatus.DEAD_LETTER
+        done = self._held(job).update(
+            status=status,
+            available_at=Now() + delay if again else F("available_at"),
+            last_error=text,
+            lock_token=None,
+            claim_alone=False,
+            history=with_attempt(Outcome.FAILED, text),
+            **_UNLOCKED,
+        )
+        if not done:
+            raise _lock_lost(job)
+        return status.value
+
+    def renew(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
+        """Extend the locks, and return the jobs still held.
+
+        A row that another transaction has locked is not waited for: that may be its own handler's, which completes
+        the job at the end of a long transaction. Such a job still counts as held.
+        """
+        held = self._still_held(jobs)
+        if held:
+            with transaction.atomic(self.using):
+                free = self._locked_in_id_order(held)
+                self._jobs().filter(pk__in=free).update(locked_at=Now())
+        return held
+
+    def release(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
+        """Give jobs back unharmed: ``pending``, due as before, the attempt not counted.
+
+        Returns:
+            Those given back; one whose lock was lost, or whose row is locked by a transaction, is not among them.
+        """
+        jobs = list(jobs)
+        with transaction.atomic(self.using):
+            free = set(self._locked_in_id_order(jobs))
+            self._jobs().filter(pk__in=free).update(
+                status=JobStatus.PENDING,
+                attempts=F("attempts") - 1,
+                lock_token=None,
+                history=with_attempt(Outcome.RELEASED),
+                **_UNLOCKED,
+            )
+        return [job for job in jobs if job.pk in free]
+
+    def report_progress(self, job: ProcessingJob, percent: int) -> None:
+        """Record how far a held job is, 0 to 100.
+
+        Raises:
+            LockLost: The lock went stale and another worker has the job, or it was cancelled.
+        """
+        check_integer("percent", percent, 0, 100)
+        if not self._held(job).update(progress=percent):
+            raise _lock_lost(job)
+
+    def still_held(self, job: ProcessingJob) -> bool:
+        """Return whether the claim that ``job`` came from still holds."""
+        return self._held(job).exists()
+
+    # What people decide
+
+    def requeue_dead_letter(self, job_id: int) -> None:
+        """Let a dead letter run again: ``pending``, no attempts counted, due now. Its history stays.
+
+        Raises:
+            JobNotFound: There is no such job.
+            NotDeadLettered: It is in another status; nothing was changed.
+        """
+        self._from_dead_letter(job_id, status=JobStatus.PENDING, attempts=0, available_at=Now())
+
+    def discard(self, job_id: int) -> None:
+        """Give a dead letter up: ``failed``, final.
+
+        Raises:
+            JobNotFound: There is no such job.
+            NotDeadLettered: It is in another status; nothing was changed.
+        """
+        self._from_dead_letter(job_id, status=JobStatus.FAILED, finished_at=Now())
+
+    def cancel(self, job_id: int) -> bool:
+        """End a job that waits or runs: ``failed``, final. A worker that runs it loses its lock.
+
+        Returns:
+            False if it was neither pending nor processing, or there is no such job.
+        """
+        unfinished = self._jobs().filter(pk=job_id, status__in=(JobStatus.PENDING, JobStatus.PROCESSING))
+        running = When(status=JobStatus.PROCESSING, then=with_attempt(Outcome.CANCELLED))
+        return bool(
+            unfinished.update(
+                status=JobStatus.FAILED,
+                finished_at=Now(),
+                last_error="cancelled",
+                lock_token=None,
+                history=Case(running, default=F("history")),
+                **_UNLOCKED,
+            )
+        )
+
+    def status(self, job_id: int) -> str:
+        """Return the job's status.
+
+        Raises:
+            JobNotFound: There is no such job.
+        """
+        status = self._jobs().filter(pk=job_id).values_list("status", flat=True).first()
+        if status is None:
+            raise JobNotFound(f"There is no job {job_id}.")
+        return status
+
+    # Private
+
+    def _jobs(self) -> QuerySet[ProcessingJob]:
+        return ProcessingJob.objects.using(self.using)
+
+    def _by_token(self, job: ProcessingJob) -> QuerySet[ProcessingJob]:
+        return self._jobs().filter(pk=job.pk, lock_token=job.lock_token, lock_token__isnull=False)
+
+    def _held(self, job: ProcessingJob) -> QuerySet[ProcessingJob]:
+        """The fence: the row, only while this very claim holds it."""
+        return self._by_token(job).filter(status=JobStatus.PROCESSING)
+
+    def _still_held(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
+        jobs = list(jobs)
+        claims = self._jobs().filter(pk__in=[job.pk for job in jobs], status=JobStatus.PROCESSING)
+        tokens = dict(claims.values_list("pk", "lock_token"))
+        return [job for job in jobs if job.lock_token and tokens.get(job.pk) == job.lock_token]
+
+    def _locked_in_id_order(self, jobs: Sequence[ProcessingJob]) -> list[int]:
+        """Lock the rows that these claims hold, in id order against deadlocks, skipping those that are locked."""
+        tokens = {job.pk: job.lock_token for job in jobs}
+        rows = self._jobs().filter(
+            pk__in=tokens, lock_token__in=set(tokens.values()) - {None}, status=JobStatus.PROCESSING
+        )
+        locked = rows.order_by("pk").select_for_update(skip_locked=True).values_list("pk", "lock_token")
+        return [pk for pk, token in locked if tokens[pk] == token]
+
+    def _from_dead_letter(self, job_id: int, **changes: Any) -> None:
+        if not self._jobs().filter(pk=job_id, status=JobStatus.DEAD_LETTER).update(**changes):
+            raise NotDeadLettered(f"Job {job_id} is {self.status(job_id)}, not dead_letter; nothing was changed.")
+
+
+def _leave_the_lonely(jobs: list[ProcessingJob]) -> list[ProcessingJob]:
+    """Cut a batch so that a job to be claimed alone is alone; the rest is unlocked at the end of the transaction."""
+    for position, job in enumerate(jobs):
+        if job.claim_alone:
+            return jobs[: max(position, 1)]
+    return jobs
+
+
+def _lock_lost(job: ProcessingJob) -> LockLost:
+    return LockLost(f"Job {job.pk} is no longer held by this claim; nothing was changed.")

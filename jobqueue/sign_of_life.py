@@ -1,0 +1,39 @@
+"""How a worker shows that it lives: an advisory lock that PostgreSQL drops with the worker's connection.
+
+The lock is session-level, so it needs a direct connection (or a pooler in session mode). Its key stands on each row
+that the worker claims (``holder_key``); whoever looks for dead workers finds the key missing in ``pg_locks``.
+"""
+
+import random
+
+from django.db import connections
+
+#: The first of the two numbers of the advisory lock; keeps our locks apart from an application's own.
+LOCK_CLASS = 0x4A4F4251  # "JOBQ"
+
+
+class SignOfLife:
+    """One worker's lock. Belongs to the thread whose connection holds it."""
+
+    def __init__(self, using: str) -> None:
+        self.using = using
+        # 31 random bits, since a key must not be predictable from a process id that another host has too.
+        self.key = random.SystemRandom().randrange(1, 2**31)
+        self._session: object | None = None
+
+    def show(self) -> bool:
+        """Take the lock unless this session has it already; also proves that the connection works.
+
+        Returns:
+            False while another session has it: our own former one, which the server hasn't noticed to be gone.
+        """
+        connection = connections[self.using]
+        with connection.cursor() as cursor:
+            if self._session is not None and self._session is connection.connection:
+                cursor.execute("SELECT 1")
+                return True
+            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, self.key])
+            if cursor.fetchone() == (True,):
+                self._session = connection.connection
+                return True
+        return False

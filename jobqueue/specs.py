@@ -1,0 +1,100 @@
+"""What a caller asks for when it enqueues, checked before any SQL runs."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from jobqueue import handlers
+from jobqueue.conf import conf
+from jobqueue.exceptions import InvalidJob
+from jobqueue.json_values import NotStorable, encode
+from jobqueue.models import (
+    IDEMPOTENCY_KEY_MAX_LENGTH,
+    MAX_ATTEMPTS_LIMIT,
+    NAME_MAX_LENGTH,
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+)
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One job to be enqueued; the fields mean what the arguments of ``Queue.enqueue`` mean."""
+
+    job_type: str
+    payload: dict[str, Any]
+    idempotency_key: str | None = None
+    queue_name: str = "default"
+    priority: int = 0
+    available_at: datetime | None = None
+    max_attempts: int | None = None
+
+    def checked(self) -> "CheckedSpec":
+        """Return the spec with its payload as JSON and its defaults filled in.
+
+        Raises:
+            InvalidJob: A value has the wrong type, is out of range, or can't be stored; the message names it.
+        """
+        check_text("job_type", self.job_type, NAME_MAX_LENGTH)
+        check_text("queue_name", self.queue_name, NAME_MAX_LENGTH)
+        if self.idempotency_key is not None:
+            check_text("idempotency_key", self.idempotency_key, IDEMPOTENCY_KEY_MAX_LENGTH)
+        check_integer("priority", self.priority, PRIORITY_MIN, PRIORITY_MAX)
+        max_attempts = _max_attempts(self.job_type) if self.max_attempts is None else self.max_attempts
+        check_integer("max_attempts", max_attempts, 1, MAX_ATTEMPTS_LIMIT)
+        return CheckedSpec(self, self._payload_as_json(), self._available_at_in_utc(), max_attempts)
+
+    def _payload_as_json(self) -> str:
+        if not isinstance(self.payload, dict):
+            raise InvalidJob(f"payload must be a dict, not {type(self.payload).__name__}.")
+        try:
+            return encode(self.payload, max_bytes=conf().payload_max_bytes)
+        except NotStorable as error:
+            raise InvalidJob(f"payload can't be stored: {error}.") from None
+
+    def _available_at_in_utc(self) -> datetime | None:
+        if self.available_at is None:
+            return None
+        if not isinstance(self.available_at, datetime):
+            raise InvalidJob(f"available_at must be a datetime, not {type(self.available_at).__name__}.")
+        if self.available_at.utcoffset() is None:
+            raise InvalidJob("available_at must have a time zone; this datetime is naive.")
+        try:
+            return self.available_at.astimezone(UTC)
+        except OverflowError:
+            raise InvalidJob("available_at is out of range in UTC.") from None
+
+
+@dataclass(frozen=True)
+class CheckedSpec:
+    """A spec that the table will take."""
+
+    spec: JobSpec
+    payload_json: str
+    available_at: datetime | None
+    max_attempts: int
+
+
+def check_text(name: str, value: object, max_length: int) -> None:
+    """Raise ``InvalidJob`` unless ``value`` is a text of 1 to ``max_length`` characters that PostgreSQL stores."""
+    if not isinstance(value, str):
+        raise InvalidJob(f"{name} must be a text, not {type(value).__name__}.")
+    if not 1 <= len(value) <= max_length:
+        raise InvalidJob(f"{name} has {len(value)} characters; it must have 1 to {max_length}.")
+    if "\0" in value:
+        raise InvalidJob(f"{name} contains the character U+0000 (NUL), which PostgreSQL can't store.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidJob(f"{name} contains a lone surrogate, which is no Unicode character.")
+
+
+def check_integer(name: str, value: object, low: int, high: int) -> None:
+    """Raise ``InvalidJob`` unless ``value`` is an int (no bool) from ``low`` to ``high``."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidJob(f"{name} must be an int, not {type(value).__name__}.")
+    if not low <= value <= high:
+        raise InvalidJob(f"{name} is {value}; it must be from {low} to {high}.")
+
+
+def _max_attempts(job_type: str) -> int:
+    handler = handlers.registered().get(job_type)
+    return handler.max_attempts if handler and handler.max_attempts is not None else conf().max_attempts
