@@ -9,7 +9,10 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from dms_project.env import one_line_errors
+
+    with one_line_errors():
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

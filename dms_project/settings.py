@@ -1,19 +1,29 @@
 """Settings, all read from the environment; docs/reference/environment.md lists every variable."""
 
+import os
 from pathlib import Path
+from typing import Any
 
-from environs import Env
+from environs import Env, EnvValidationError, validate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 
 env = Env()
+if "DATABASE_URL" not in os.environ:
+    # What `make run` set up in this clone, so that manage.py works beside it without exporting anything.
+    env.read_env(str(VAR_DIR / "development.env"), recurse=False)
 
 DEBUG = env.bool("DJANGO_DEBUG", False)
-SECRET_KEY = env.str("DJANGO_SECRET_KEY", "insecure-development-key" if DEBUG else "")
+SECRET_KEY = (
+    env.str("DJANGO_SECRET_KEY", "insecure-development-key")
+    if DEBUG
+    else env.str("DJANGO_SECRET_KEY", validate=validate.Length(min=50))
+)
 ALLOWED_HOSTS = ["*"]  # the tenancy middleware answers 404 to a host that nobody has
 
-# Apps by where their tables live (see dms_project/tenancy): everything else lives in `public` and in every tenant.
+# --- Apps, by where their tables live: in `public`, in tenants, or (all the others) in both -------------------------
+
 TENANCY_PUBLIC_APPS = ["tenancy"]
 TENANCY_TENANT_APPS = ["documents"]
 
@@ -25,14 +35,19 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "ninja",
+    "ninja",  # serves the API's documentation from its own files, not from a CDN
     "dms_project.tokens",
     "jobqueue",
     "documents",
 ]
 
+# --- Requests --------------------------------------------------------------------------------------------------------
+
 MIDDLEWARE = [
+    "dms_project.health.ProbeMiddleware",  # first: a probe needs no https, no tenant, no session
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dms_project.outage.OutageMiddleware",
     "dms_project.tenancy.middleware.TenantMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -59,14 +74,121 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.dj_db_url("DATABASE_URL", conn_max_age=60, conn_health_checks=True)}
+# Uploads go to a temporary file, whatever their size: a file is never whole in memory.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # everything in a request but its files
+DATA_UPLOAD_MAX_NUMBER_FILES = 10
+DMS_MAX_UPLOAD_BYTES = env.int("DMS_MAX_UPLOAD_BYTES", 2 * 1024**3, validate=validate.Range(min=1))
+
+# --- Database --------------------------------------------------------------------------------------------------------
+
+DATABASES: dict[str, Any] = {"default": env.dj_db_url("DATABASE_URL", conn_max_age=60, conn_health_checks=True)}
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
+    raise EnvValidationError('Environment variable "DATABASE_URL" invalid: it must begin with postgresql://.', [])
 DATABASES["default"]["ENGINE"] = "dms_project.tenancy.postgresql"
+# A server that is gone or unreachable is noticed within seconds, so that nobody's thread waits for minutes.
+DATABASES["default"]["OPTIONS"] = {
+    "application_name": "dms",
+    "connect_timeout": 3,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+} | DATABASES["default"].get("OPTIONS", {})
 DATABASE_ROUTERS = ["dms_project.tenancy.routers.TenancyRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 JOBQUEUE = {"TENANTS": "dms_project.tenancy.fleet"}
 
+# --- Files -----------------------------------------------------------------------------------------------------------
+
+
+def _documents_storage() -> dict[str, Any]:
+    bucket = env.str("DMS_S3_BUCKET", "")
+    if not bucket:
+        location = env.str("DMS_STORAGE_DIR", str(VAR_DIR / "storage"))
+        return {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": location, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
+        }
+    from botocore.config import Config
+
+    return {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {
+            "bucket_name": bucket,
+            "endpoint_url": env.str("DMS_S3_ENDPOINT_URL", None, validate=validate.URL(require_tld=False)),
+            # Without keys boto3 looks where it always does: an instance role, a profile.
+            "access_key": env.str("AWS_ACCESS_KEY_ID", None),
+            "secret_key": env.str("AWS_SECRET_ACCESS_KEY", None),
+            "default_acl": None,
+            "file_overwrite": False,
+            "querystring_auth": True,
+            "max_memory_size": 4 * 1024**2,  # the default keeps a download whole in memory
+            "client_config": Config(
+                signature_version="s3v4",
+                s3={"addressing_style": "path"},
+                # Other S3 servers than Amazon's don't know the newer checksums.
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+                connect_timeout=3,
+                read_timeout=20,
+                retries={"mode": "standard", "total_max_attempts": 2},
+            ),
+        },
+    }
+
+
+STORAGES = {
+    "default": _documents_storage(),
+    "documents": _documents_storage(),
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+STATIC_URL = "static/"
+STATIC_ROOT = None if DEBUG else VAR_DIR / "static"  # in development whitenoise finds them where they are
+
+# --- Security --------------------------------------------------------------------------------------------------------
+
+# Cookies carry no domain: a login at one tenant's host is never sent to another's. Over https their names say so too,
+# which stops one tenant's host from planting a cookie for the others.
+if not DEBUG:
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    SECURE_SSL_REDIRECT = True
+    SECURE_HSTS_SECONDS = env.int("DMS_HSTS_SECONDS", 365 * 24 * 3600, validate=validate.Range(min=1))
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SILENCED_SYSTEM_CHECKS = ["security.W021"]  # preloading binds a whole domain: its owner's decision, not ours
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# --- Language, time, logs --------------------------------------------------------------------------------------------
+
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
-STATIC_URL = "static/"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "filters": {"outage": {"()": "dms_project.outage.OutageFilter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["outage"]}},
+    "root": {
+        "handlers": ["stderr"],
+        "level": env.str(
+            "DMS_LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+        ),
+    },
+    # Django's own handlers would print the same lines a second time, or try to send mail.
+    "loggers": {"django": {"handlers": [], "propagate": True}, "django.server": {"handlers": [], "propagate": True}},
+}

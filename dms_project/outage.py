@@ -1,0 +1,60 @@
+"""An unreachable database is weather: 503 and one line in the log, not 500 and a traceback per request."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from django.core.signals import got_request_exception
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+Response = Callable[[HttpRequest], HttpResponse]
+OUTAGES = (OperationalError, InterfaceError)
+
+
+def first_line(error: BaseException) -> str:
+    """What the driver says, without the hints that it appends line by line."""
+    return str(error).strip().partition("\n")[0]
+
+
+def unavailable() -> HttpResponse:
+    """The answer while the database can't be reached."""
+    return JsonResponse(
+        {"detail": "The database can't be reached. Try again."}, status=503, headers={"Retry-After": "5"}
+    )
+
+
+class OutageMiddleware:
+    """Answer 503 where a view or an inner middleware ran into a database outage.
+
+    An exception never reaches an outer middleware as such: Django turns it into a 500 after each layer. So the signal
+    that it sends on the way marks the request, and the mark is read here.
+    """
+
+    def __init__(self, get_response: Response) -> None:
+        self.get_response = get_response
+        got_request_exception.connect(_mark, dispatch_uid="dms_project.outage")
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        return unavailable() if getattr(request, "met_outage", False) else response
+
+
+def _mark(request: HttpRequest | None = None, **kwargs: Any) -> None:
+    if request is not None and isinstance(sys.exc_info()[1], OUTAGES):
+        request.met_outage = True  # type: ignore[attr-defined]  # ours, read by OutageMiddleware
+
+
+class OutageFilter(logging.Filter):
+    """Shorten an outage's traceback in the log to its first line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if isinstance(error, OUTAGES):
+            record.msg = f"{record.getMessage()}: {first_line(error)}"
+            record.args = ()
+            record.exc_info = record.exc_text = None
+        return True
