@@ -27,7 +27,7 @@ def database_is_postgresql(**kwargs: Any) -> list[CheckMessage]:
     if connections[alias].vendor != "postgresql":
         return [
             Error(
-                f"Jobs would be stored in {connections[alias].vendor} (database {alias!r}); the queue needs PostgreSQL.",
+                f"The queue needs PostgreSQL, but database {alias!r} is {connections[alias].vendor}.",
                 hint="Route the app 'jobqueue' to a PostgreSQL database.",
                 id="jobqueue.E002",
             )

@@ -22,7 +22,7 @@ class NotDeadLettered(JobQueueError):
 
 
 class LockLost(JobQueueError):
-    """The claim is over: the lock went stale and another worker has the job, or it was cancelled. Nothing was changed."""
+    """The claim is over: another worker has the job by now, or it was cancelled. Nothing was changed."""
 
 
 class DeadLetter(JobQueueError):

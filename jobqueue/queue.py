@@ -191,7 +191,7 @@ class Queue:
 
         Args:
             job: What ``dequeue`` returned for this attempt.
-            result: Small JSON. What can't be stored is replaced by a note that says why; the job succeeded all the same.
+            result: Small JSON. What can't be stored is replaced by a note that says why; the job succeeds all the same.
 
         Raises:
             LockLost: The lock went stale and another worker has the job, or it was cancelled.

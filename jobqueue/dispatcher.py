@@ -1,0 +1,213 @@
+"""The loop that claims jobs for free slots and records how they ended, on one connection of its own."""
+
+import logging
+import queue as queues
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError, connections
+
+from jobqueue.conf import conf
+from jobqueue.exceptions import LockLost
+from jobqueue.executor import Claim, Ending, execute
+from jobqueue.keeper import Keeper
+from jobqueue.queue import Queue
+from jobqueue.slots import Slots
+from jobqueue.tenant_source import TenantSource
+from jobqueue.weather import Weather
+
+logger = logging.getLogger("jobqueue.worker")
+
+#: How long the list of tenants is believed.
+_TENANTS_FRESH_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a worker serves, and by which name."""
+
+    name: str
+    concurrency: int
+    job_types: Sequence[str]
+    queue_names: Sequence[str] | None = None  # None: every queue
+    only_tenants: Sequence[str] | None = None  # None: every tenant
+    drain: bool = False  # end when nothing is due
+
+
+class Dispatcher:
+    """Claims no more than there are free slots, so that nothing is hoarded."""
+
+    def __init__(self, service: Service, queue: Queue, tenants: TenantSource, keeper: Keeper) -> None:
+        self._service = service
+        self._queue = queue
+        self._tenants = tenants
+        self._keeper = keeper
+        self._slots = Slots(service.concurrency, lambda claim: execute(claim, queue, tenants), self._report)
+        self._news: queues.SimpleQueue[Ending | None] = queues.SimpleQueue()
+        self._running: set[Claim] = set()
+        self._unrecorded: list[Ending] = []
+        self._names: list[str] = []
+        self._names_read_at = float("-inf")
+        self._ailing: set[str] = set()
+        # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
+        self._stopping = False
+        self._giving_back = False
+        #: Set when nothing runs and everything is recorded, after a stop or a drain; or when jobs were given back.
+        self.finished = threading.Event()
+
+    @property
+    def running(self) -> int:
+        """How many jobs are held."""
+        return len(self._running)
+
+    def stop(self) -> None:
+        """Claim no more; finish when the running jobs have ended. Safe to call from a signal handler."""
+        self._stopping = True
+        self._news.put(None)
+
+    def give_back(self) -> None:
+        """Release what still runs and finish now; the caller must then end the process."""
+        self._giving_back = True
+        self.stop()
+
+    def run(self) -> None:
+        """Claim, record and wait until finished."""
+        if self.finished.is_set():
+            return
+        self._slots.start()
+        weather = Weather(self._queue.using, "dispatcher", longest_wait=5.0)
+        while not self.finished.is_set():
+            try:
+                wait = self._turn()
+                weather.good()
+            except DatabaseError as error:
+                wait = weather.bad(error)
+            if not self.finished.is_set():
+                self._listen(wait)
+        self._slots.stop()
+
+    # One turn, in calling order
+
+    def _turn(self) -> float:
+        """Record, claim, and return the seconds until the next look if nothing happens."""
+        self._record()
+        if self._giving_back:
+            self._release_all()
+            self.finished.set()
+        elif self._stopping:
+            self._finish_if_idle()
+        elif self._keeper.ready.is_set():
+            found = self._claim_round()
+            if not found and self._service.drain:
+                self._finish_if_idle()
+        return conf().poll_interval.total_seconds() * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
+
+    def _record(self) -> None:
+        """Write the endings; on database trouble those not yet written stay for the next turn."""
+        while self._unrecorded:
+            ending = self._unrecorded[0]
+            try:
+                with self._tenants.use(ending.claim.tenant):
+                    self._record_one(ending)
+            except LockLost:
+                logger.warning("lock lost %s: what it did is not recorded, the job is another's", ending.claim)
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception:
+                logger.exception("not recorded %s: its lock will go stale and the job run again", ending.claim)
+            self._unrecorded.pop(0)
+            self._keeper.drop(ending.claim)
+            self._running.discard(ending.claim)
+
+    def _record_one(self, ending: Ending) -> None:
+        job = ending.claim.job
+        if ending.error is None:
+            self._queue.complete(job, ending.result)
+            logger.info("succeeded %s in %.3f s", ending.claim, ending.seconds)
+            return
+        status = self._queue.fail(job, ending.error, retry=ending.may_retry)
+        logger.warning(
+            "failed %s in %.3f s, now %s: %s", ending.claim, ending.seconds, status, type(ending.error).__name__
+        )
+
+    def _release_all(self) -> None:
+        by_tenant: dict[str, list[Claim]] = {}
+        for claim in self._running:
+            by_tenant.setdefault(claim.tenant, []).append(claim)
+        for tenant, claims in by_tenant.items():
+            with self._tenants.use(tenant):
+                self._queue.release([claim.job for claim in claims])
+            for claim in claims:
+                logger.warning("given back %s: the worker is stopping", claim)
+
+    def _finish_if_idle(self) -> None:
+        if not self._running:
+            self.finished.set()
+
+    def _claim_round(self) -> int:
+        """Look into each tenant in turn, starting behind the last one that had work; return how many were claimed."""
+        found = 0
+        for name in self._tenants_in_turn():
+            free = self._service.concurrency - len(self._running)
+            if free <= 0:
+                break
+            claimed = self._claim(name, free)
+            if claimed:
+                found += claimed
+                self._names.remove(name)
+                self._names.append(name)
+        return found
+
+    def _tenants_in_turn(self) -> list[str]:
+        if time.monotonic() - self._names_read_at > _TENANTS_FRESH_SECONDS:
+            wanted = self._service.only_tenants
+            now = [name for name in self._tenants.names() if wanted is None or name in wanted]
+            known = [name for name in self._names if name in now]
+            self._names = [name for name in now if name not in known] + known
+            self._names_read_at = time.monotonic()
+        return list(self._names)
+
+    def _claim(self, tenant: str, limit: int) -> int:
+        service = self._service
+        try:
+            with self._tenants.use(tenant):
+                jobs = self._queue.dequeue_many(
+                    service.name, limit, service.job_types, service.queue_names, holder_key=self._keeper.holder_key
+                )
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:  # noqa: BLE001
+            # A tenant in trouble (no schema, not migrated) must not stop the others; said once, not each time.
+            if tenant not in self._ailing:
+                logger.error("can't look into tenant %s: %s", tenant, str(error).split("\n", 1)[0])
+                self._ailing.add(tenant)
+            connections[self._queue.using].close()
+            return 0
+        self._ailing.discard(tenant)
+        for job in jobs:
+            claim = Claim(tenant, job)
+            self._running.add(claim)
+            self._keeper.hold(claim)
+            self._slots.submit(claim)
+        return len(jobs)
+
+    # News from the slots
+
+    def _report(self, ending: Ending) -> None:
+        self._news.put(ending)
+
+    def _listen(self, seconds: float) -> None:
+        """Wait for an ending or a stop, then take all that has come."""
+        timeout: float | None = seconds
+        while True:
+            try:
+                news = self._news.get(timeout=timeout) if timeout else self._news.get_nowait()
+            except queues.Empty:
+                return
+            if news is not None:
+                self._unrecorded.append(news)
+            timeout = None

@@ -1,0 +1,103 @@
+"""``manage.py runworker``: serve jobs until told to stop."""
+
+import logging
+import os
+import socket
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
+
+from jobqueue.conf import conf
+from jobqueue.dispatcher import Service
+from jobqueue.handlers import registered
+from jobqueue.models import WORKER_NAME_MAX_LENGTH
+from jobqueue.processes import CHILD_NUMBER, WorkerProcesses
+from jobqueue.queue import Queue
+from jobqueue.tenant_source import TenantSource, tenant_source
+from jobqueue.worker import Worker
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+_positive.__name__ = "positive number"  # argparse puts it into its message
+
+
+class Command(BaseCommand):
+    """Translates arguments into a worker; everything else is ``jobqueue.worker``."""
+
+    help = "Serve jobs: claim what is due, run its handler, record how it ended. SIGTERM stops it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what contract names."""
+        parser.add_argument("--queue", action="append", metavar="Q", help="serve this queue only (repeatable)")
+        parser.add_argument("--type", action="append", metavar="T", help="serve this job type only (repeatable)")
+        parser.add_argument("--tenant", action="append", metavar="T", help="serve this tenant only (repeatable)")
+        parser.add_argument("--concurrency", type=_positive, default=2, metavar="N", help="threads per process")
+        parser.add_argument("--processes", type=_positive, default=1, metavar="N", help="worker processes")
+        parser.add_argument("--name", help="stands in locked_by and in the logs; default: host name and process id")
+        parser.add_argument("--drain", action="store_true", help="work off what is due, then exit")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run until stopped; the process ends with the worker's status."""
+        logging.getLogger("jobqueue").setLevel(logging.INFO)
+        try:
+            tenants = tenant_source()
+            service = _service(options, tenants)
+        except (ImproperlyConfigured, ValueError) as error:
+            raise CommandError(str(error)) from error
+        child = os.environ.get(CHILD_NUMBER)
+        if options["processes"] > 1 and child is None:
+            raise SystemExit(WorkerProcesses(options["processes"]).run())
+        self.stdout.write(_banner(service))
+        worker = Worker(service, Queue(), tenants, parent=os.getppid() if child else None)
+        status = worker.run()
+        self.stdout.write(f"worker {service.name} stopped")
+        if worker.left_running:
+            self.stdout.flush()
+            os._exit(status)  # handlers still run; their jobs have been given back
+        if status:
+            raise SystemExit(status)
+
+
+def _service(options: dict[str, Any], tenants: TenantSource) -> Service:
+    """Raises ValueError for an argument that names nothing."""
+    known = sorted(registered())
+    wanted = options["type"] or known
+    if unknown := set(wanted) - set(known):
+        raise ValueError(
+            f"No handler for job type {', '.join(sorted(unknown))}; this project has {', '.join(known) or 'none'}."
+        )
+    if not known:
+        raise ValueError("No app has a handler. Register one with @job_handler in an app's jobs.py.")
+    if options["tenant"] and conf().tenants is None:
+        raise ValueError("--tenant needs JOBQUEUE['TENANTS']; this project has a single schema.")
+    if options["tenant"] and (missing := set(options["tenant"]) - set(tenants.names())):
+        raise ValueError(f"There is no tenant {', '.join(sorted(missing))}.")
+    name = options["name"] or f"{socket.gethostname()}:{os.getpid()}"
+    if child := os.environ.get(CHILD_NUMBER):
+        name = f"{options['name']}-{child}" if options["name"] else name
+    if not 1 <= len(name) <= WORKER_NAME_MAX_LENGTH:
+        raise ValueError(f"--name must have 1 to {WORKER_NAME_MAX_LENGTH} characters.")
+    return Service(
+        name=name,
+        concurrency=options["concurrency"],
+        job_types=wanted,
+        queue_names=options["queue"],
+        only_tenants=options["tenant"],
+        drain=options["drain"],
+    )
+
+
+def _banner(service: Service) -> str:
+    return (
+        f"worker {service.name}: {service.concurrency} threads, "
+        f"queues: {', '.join(service.queue_names or ['all'])}, "
+        f"tenants: {', '.join(service.only_tenants or ['all'])}, "
+        f"types: {', '.join(service.job_types)}"
+    )

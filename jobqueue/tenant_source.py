@@ -1,0 +1,51 @@
+"""Where a worker learns which tenants there are, and how to enter one. Without tenants: one unnamed schema."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, cast
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from jobqueue.conf import conf
+
+
+class TenantSource(Protocol):
+    """What ``JOBQUEUE["TENANTS"]`` names: a module or an object with these two functions."""
+
+    def names(self) -> Sequence[str]:
+        """Return the tenants to be served now."""
+
+    def use(self, name: str, /) -> AbstractContextManager[object]:
+        """Return a context in which the tenant is the active one; raises if it doesn't exist."""
+
+
+class SingleSchema:
+    """The source of a project without tenants."""
+
+    def names(self) -> Sequence[str]:
+        """Return the one name there is, which is empty."""
+        return ("",)
+
+    def use(self, name: str, /) -> AbstractContextManager[object]:
+        """Change nothing."""
+        return nullcontext()
+
+
+def tenant_source() -> TenantSource:
+    """Return what the settings name.
+
+    Raises:
+        ImproperlyConfigured: It can't be imported or lacks a function.
+    """
+    path = conf().tenants
+    if path is None:
+        return SingleSchema()
+    try:
+        source = import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(f"JOBQUEUE['TENANTS'] names {path!r}, which can't be imported: {error}") from error
+    for function in ("names", "use"):
+        if not callable(getattr(source, function, None)):
+            raise ImproperlyConfigured(f"JOBQUEUE['TENANTS'] names {path!r}, which has no function {function}().")
+    return cast(TenantSource, source)

@@ -1,0 +1,1 @@
+"""An app whose handlers do what tests need: work, sleep, raise, die, and leave a mess."""
