@@ -25,7 +25,8 @@ class JobContext:
     @property
     def payload(self) -> dict[str, Any]:
         """The payload the job was enqueued with."""
-        return self.job.payload
+        payload: dict[str, Any] = self.job.payload
+        return payload
 
     def still_held(self) -> bool:
         """Return whether this claim still holds; ask before an expensive or irreversible step."""

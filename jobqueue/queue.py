@@ -162,7 +162,7 @@ class Queue:
             jobs = list(in_order.select_for_update(skip_locked=True)[:limit])
             return self._claim(_leave_the_lonely(jobs), worker_id, holder_key)
 
-    def _claim(self, jobs: list[ProcessingJob], worker_id: str, holder_key: int | None) -> list[ProcessingJob]:
+    def _claim(self, jobs: Sequence[ProcessingJob], worker_id: str, holder_key: int | None) -> list[ProcessingJob]:
         if not jobs:
             return []
         claim = {
@@ -180,7 +180,7 @@ class Queue:
             job.attempts += 1
             for name, value in claim.items():
                 setattr(job, name, value)
-        return jobs
+        return list(jobs)
 
     # What a worker says about the jobs it holds
 
@@ -366,7 +366,7 @@ class Queue:
             raise NotDeadLettered(f"Job {job_id} is {self.status(job_id)}, not dead_letter; nothing was changed.")
 
 
-def _leave_the_lonely(jobs: list[ProcessingJob]) -> list[ProcessingJob]:
+def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:
     """Cut a batch so that a job to be claimed alone is alone; the rest is unlocked at the end of the transaction."""
     for position, job in enumerate(jobs):
         if job.claim_alone:

@@ -94,7 +94,7 @@ class Suspect:
 
 def look_for_dead_workers(using: str, *, stale_after: timedelta, grace: timedelta, limit: int) -> list[Suspect]:
     """Lock and return the running jobs whose worker may be dead, those with the lowest ids first."""
-    parameters = {"lock_class": LOCK_CLASS, "stale_after": stale_after, "grace": grace, "limit": limit}
+    parameters: dict[str, Any] = {"lock_class": LOCK_CLASS, "stale_after": stale_after, "grace": grace, "limit": limit}
     with connections[using].cursor() as cursor:
         cursor.execute(_LOOK, parameters)
         return [Suspect(*row) for row in cursor.fetchall()]

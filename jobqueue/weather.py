@@ -24,7 +24,7 @@ class Weather:
         """Note a failure, drop the connection, and return the seconds to wait: doubling, capped, with jitter."""
         connections[self.using].close()
         self._failures += 1
-        wait = min(0.25 * 2 ** min(self._failures, 16), self._longest) * random.uniform(0.5, 1)  # noqa: S311 - jitter
+        wait = min(0.25 * 2.0 ** min(self._failures, 16), self._longest) * random.uniform(0.5, 1)  # noqa: S311 - jitter
         if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th ...
             reason = str(error).strip().split("\n", 1)[0]
             logger.warning("%s: the database fails (%s); trying on (failure %s)", self.who, reason, self._failures)

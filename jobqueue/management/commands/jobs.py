@@ -1,0 +1,154 @@
+"""``manage.py jobs``: what the admin does, for terminals and programs."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.forms.models import model_to_dict
+
+from jobqueue.conf import conf
+from jobqueue.error_text import summary
+from jobqueue.exceptions import JobNotFound, NotDeadLettered
+from jobqueue.models import ProcessingJob
+from jobqueue.queue import Queue
+from jobqueue.states import JobStatus
+from jobqueue.tenant_source import TenantSource, tenant_source
+
+_LISTED = ("id", "job_type", "queue_name", "status", "attempts", "max_attempts", "available_at", "locked_by")
+
+
+class Command(BaseCommand):
+    """Each subcommand is one verb of ``jobqueue.queue``."""
+
+    help = "List and show jobs; requeue or discard dead letters; cancel jobs."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the subcommands; each takes --json and, in a project with tenants, --tenant."""
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        listing = verbs.add_parser("list", help="the newest jobs first")
+        listing.add_argument("--status", choices=JobStatus.values)
+        listing.add_argument("--queue", metavar="Q")
+        listing.add_argument("--type", metavar="T")
+        listing.add_argument("--limit", type=int, default=50, metavar="N", help="per tenant, default 50")
+        verbs.add_parser("show", help="everything about one job").add_argument("ids", nargs=1, type=int, metavar="ID")
+        for verb, text in (
+            ("requeue", "let dead letters run again"),
+            ("discard", "give dead letters up"),
+            ("cancel", "end jobs that wait or run"),
+        ):
+            verbs.add_parser(verb, help=text).add_argument("ids", nargs="+", type=int, metavar="ID")
+        for sub in verbs.choices.values():
+            sub.add_argument("--tenant", metavar="T", help="whose jobs; 'list' shows every tenant's without it")
+            sub.add_argument("--json", action="store_true", help="for programs")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the verb in the tenant."""
+        try:
+            tenants = tenant_source()
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error)) from error
+        names = _chosen(tenants, options["tenant"])
+        if options["verb"] == "list":
+            self._list(tenants, names, options)
+            return
+        if len(names) > 1:
+            raise CommandError("Ids are the tenant's own: say which one with --tenant.")
+        with tenants.use(names[0]):
+            if options["verb"] == "show":
+                self._show(options["ids"][0], options["json"])
+            else:
+                self._decide(options["verb"], options["ids"], options["json"])
+
+    def _list(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
+        rows = [row for name in names for row in self._rows(tenants, name, options)]
+        if options["json"]:
+            self.stdout.write(json.dumps(rows, cls=DjangoJSONEncoder, indent=2))
+        elif rows:
+            self._table(rows)
+        else:
+            self.stdout.write("no jobs")
+
+    def _rows(self, tenants: TenantSource, name: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        wanted = {"status": options["status"], "queue_name": options["queue"], "job_type": options["type"]}
+        with tenants.use(name):
+            jobs = ProcessingJob.objects.filter(**{key: value for key, value in wanted.items() if value})
+            for job in jobs.order_by("-id").values(*_LISTED, "last_error")[: max(options["limit"], 0)]:
+                job["last_error"] = summary(job["last_error"])
+                yield ({"tenant": name} if name else {}) | job
+
+    def _table(self, rows: list[dict[str, Any]]) -> None:
+        cells = [[_text(value)[:60] for value in row.values()] for row in rows]
+        widths = [max(map(len, column)) for column in zip(list(rows[0]), *cells, strict=True)]
+        for line in [list(rows[0]), *cells]:
+            self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+    def _show(self, job_id: int, as_json: bool) -> None:
+        job = ProcessingJob.objects.filter(pk=job_id).first()
+        if job is None:
+            raise CommandError(f"There is no job {job_id}. See 'manage.py jobs list'.")
+        facts = {"id": job.pk} | model_to_dict(job)
+        if as_json:
+            self.stdout.write(json.dumps(facts, cls=DjangoJSONEncoder, indent=2))
+            return
+        for name, value in facts.items():
+            if name == "history":
+                self.stdout.write("history:" if value else "history: -")
+                for entry in value:
+                    self.stdout.write(
+                        f"  {entry['attempt']}. {entry['started_at']} {entry['worker']}: {entry['outcome']} "
+                        f"{entry['error']}".rstrip()
+                    )
+            else:
+                self.stdout.write(f"{name}: {_text(value)}")
+
+    def _decide(self, verb: str, ids: list[int], as_json: bool) -> None:
+        """Do what can be done, report each id, and end with status 1 if one was refused."""
+        act: dict[str, Callable[[int], object]] = {
+            "requeue": Queue().requeue_dead_letter,
+            "discard": Queue().discard,
+            "cancel": _cancel,
+        }
+        done, refused = [], {}
+        for job_id in ids:
+            try:
+                act[verb](job_id)
+                done.append(job_id)
+            except (NotDeadLettered, JobNotFound, CommandError) as error:
+                refused[job_id] = str(error)
+        if as_json:
+            self.stdout.write(json.dumps({"done": done, "refused": refused}))
+        elif done:
+            self.stdout.write(f"{verb}: {', '.join(map(str, done))}")
+        if refused:
+            raise CommandError(" ".join(refused.values()))
+
+
+def _cancel(job_id: int) -> None:
+    queue = Queue()
+    if not queue.cancel(job_id):
+        raise CommandError(
+            f"Job {job_id} is {queue.status(job_id)}, neither pending nor processing; nothing was changed."
+        )
+
+
+def _chosen(tenants: TenantSource, wanted: str | None) -> list[str]:
+    names = list(tenants.names())
+    if wanted is None:
+        return names
+    if conf().tenants is None:
+        raise CommandError("--tenant needs JOBQUEUE['TENANTS']; this project has a single schema.")
+    if wanted not in names:
+        raise CommandError(f"There is no tenant {wanted}; there are {', '.join(names)}.")
+    return [wanted]
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else str(value)
