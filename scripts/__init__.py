@@ -1,0 +1,1 @@
+"""Development tooling: what the Makefile calls. Nothing in here is imported by the product."""

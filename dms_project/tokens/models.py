@@ -15,6 +15,10 @@ from django.db.models.functions import Now
 PREFIX = "dms_"  # lets secret scanners and people recognise a token that leaked
 
 
+def new_token() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
 def digest(token: str) -> str:
     """SHA-256 of a token, in hex. A slow hash is for guessable passwords; a token has 256 random bits."""
     return hashlib.sha256(token.encode()).hexdigest()
@@ -27,7 +31,7 @@ class TokenManager(models.Manager["ApiToken"]):
         Returns:
             The row, and the token in clear: the only time that it can be read.
         """
-        token = PREFIX + secrets.token_urlsafe(32)
+        token = new_token()
         return self.create(user=user, label=label, sha256=digest(token)), token
 
     def owner(self, token: str) -> User | None:

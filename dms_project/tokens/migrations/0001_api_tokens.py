@@ -18,9 +18,7 @@ class Migration(migrations.Migration):
                 ("sha256", models.CharField(editable=False, max_length=64, unique=True)),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now(), editable=False
-                    ),
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
                 ),
                 ("last_used_at", models.DateTimeField(editable=False, null=True)),
                 ("revoked_at", models.DateTimeField(editable=False, null=True)),

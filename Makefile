@@ -1,0 +1,54 @@
+# `make` lists the targets. Everything works from a fresh clone with Python >= 3.11, make and a C library.
+
+VENV ?= .venv
+# Looked up only when a virtual environment has to be made.
+PYTHON ?= $(shell scripts/find-python)
+ARGS ?=
+
+python := $(VENV)/bin/python
+installed := $(VENV)/.installed-lock.txt
+
+# What the gates run with: no server, and settings as in production.
+lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=false \
+	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
+
+.DEFAULT_GOAL := help
+.PHONY: help install run check lint fmt test reset-test-env
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(installed) ## Make the virtual environment with the locked dependencies
+
+# The lock is compared by content, so that a checkout which only touches it costs nothing.
+$(installed): requirements/lock.txt
+	@cmp -s $< $@ || scripts/install "$(VENV)" "$(PYTHON)"
+	@cp $< $@
+
+run: $(installed) ## Set everything up and run web and worker until Ctrl-C (PORT, DATABASE_URL: see docs/reference)
+	@$(python) -m scripts.run
+
+check: ## All that CI does: set-up, a clean test environment, lint, all tests
+	@$(MAKE) --no-print-directory install
+	@$(MAKE) --no-print-directory reset-test-env
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+
+lint: $(installed) ## Style, types, architecture, migrations, deployment settings, lock file
+	@$(python) -m ruff check --quiet --output-format concise .
+	@$(python) -m ruff format --quiet --check --output-format concise .
+	@$(python) -m mypy --no-error-summary --show-column-numbers
+	@$(python) -m scripts.architecture
+	@$(lint_env) $(python) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run --verbosity 1
+	@$(lint_env) $(python) manage.py check --deploy --fail-level WARNING
+	@$(python) -m scripts.lock_in_step
+
+fmt: $(installed) ## Rewrite the code in the house's style
+	@$(python) -m ruff check --quiet --fix-only .
+	@$(python) -m ruff format .
+
+test: $(installed) ## Run the tests (ARGS="tests/house -k tokens"), on an embedded PostgreSQL if DATABASE_URL is unset
+	@$(python) -m scripts.run_tests $(ARGS)
+
+reset-test-env: $(installed) ## End what an aborted test run left behind, drop and rebuild the test databases
+	@VENV="$(VENV)" scripts/reset-test-env

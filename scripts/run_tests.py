@@ -1,0 +1,44 @@
+"""``make test``: pytest on the server that DATABASE_URL names, or on an embedded one that lasts as long as the run."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scripts.leash import leashed
+from scripts.postgres import EmbeddedPostgres, PostgresError
+from scripts.postgres_home import HomeError
+from scripts.reset_test_env import TEST_SERVER
+
+
+@contextmanager
+def database_url() -> Iterator[str]:
+    """The URL of a server for tests: nothing of an embedded one is left behind."""
+    if given := os.environ.get("DATABASE_URL"):
+        yield given
+        return
+    server = EmbeddedPostgres(TEST_SERVER, durable=False)
+    try:
+        with server.running() as url:
+            yield url
+    finally:
+        server.home.remove()
+
+
+def main() -> int:
+    try:
+        with database_url() as url:
+            command = leashed([sys.executable, "-m", "pytest", *sys.argv[1:]])
+            pytest = subprocess.Popen(command, env=os.environ | {"DATABASE_URL": url})
+            # Ctrl-C reaches pytest from the terminal; a SIGTERM is passed on as one, so that it tears down too.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, lambda *_: pytest.send_signal(signal.SIGINT))
+            return pytest.wait()
+    except (HomeError, PostgresError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
