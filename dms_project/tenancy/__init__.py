@@ -1,0 +1,6 @@
+"""One PostgreSQL schema per tenant. The public names are here; docs/explanation/tenancy.md has the picture."""
+
+from dms_project.tenancy.context import PUBLIC, current, use
+from dms_project.tenancy.exceptions import TenantNotFound
+
+__all__ = ["PUBLIC", "TenantNotFound", "current", "use"]

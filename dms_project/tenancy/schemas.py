@@ -1,0 +1,96 @@
+"""Making and deleting tenants: the row and the schema together, or neither."""
+
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+from django.db.models import QuerySet
+from django.dispatch import Signal
+from psycopg.sql import SQL, Identifier, Literal
+
+from dms_project.tenancy.caches import forget_content_types
+from dms_project.tenancy.exceptions import ForeignSchema, TenantNotFound
+from dms_project.tenancy.hosts import operators_hosts
+from dms_project.tenancy.locks import schema_lock
+from dms_project.tenancy.migrator import Migrator
+from dms_project.tenancy.models import Domain, Tenant
+from dms_project.tenancy.names import normalise_host
+
+tenant_deleted = Signal()
+"""Sent with ``schema_name`` once a tenant's schema is gone for good; what lies outside the database may be removed."""
+
+LOCK_TIMEOUT = "10s"
+"""How long deleting a tenant waits for others to let go of its tables."""
+
+_OURS = "tenant schema"  # the comment on each schema that we made
+
+
+def create_tenant(name: str, domain: str) -> Tenant:
+    """Create a tenant: row, domain, schema and all tables, in one transaction.
+
+    Joins the caller's transaction, if there is one. Waits while ``migrate`` runs.
+
+    Args:
+        domain: The host name that leads to the tenant, in any spelling.
+
+    Raises:
+        ValidationError: The name or the domain is malformed, reserved or taken.
+        ForeignSchema: A schema of that name exists and is no tenant's.
+    """
+    host = normalise_host(domain)
+    if host in operators_hosts():
+        raise ValidationError("%(host)r is the operators' host: choose another.", params={"host": host})
+    with schema_lock(connection), transaction.atomic():
+        tenant = Tenant(schema_name=name)
+        tenant.full_clean()
+        tenant.save()
+        address = Domain(host=host, tenant=tenant)
+        address.full_clean()
+        address.save()
+        with connection.cursor() as cursor:
+            if _schema_exists(cursor, name):
+                raise ForeignSchema(f"The database has a schema {name!r} already: choose another name.")
+            cursor.execute(SQL("CREATE SCHEMA {}").format(Identifier(name)))
+            cursor.execute(SQL("COMMENT ON SCHEMA {} IS {}").format(Identifier(name), Literal(_OURS)))
+        migrator = Migrator(connection, name, progress=_settle_constraints)
+        migrator.run(name)
+    return tenant
+
+
+def delete_tenant(name: str) -> None:
+    """Delete a tenant with all that its schema holds, in one transaction; then send ``tenant_deleted``.
+
+    Raises:
+        TenantNotFound: No tenant has that name.
+        ForeignSchema: The tenant's row names a schema that we didn't make.
+        OperationalError: Somebody held on to the tenant's tables for longer than ``LOCK_TIMEOUT``; nothing is changed.
+    """
+    with schema_lock(connection), transaction.atomic():
+        # Not through the model: its delete() refuses, so that nobody leaves a schema without a row.
+        row = QuerySet(Tenant).filter(schema_name=name)
+        if not row.exists():
+            raise TenantNotFound(f"There is no tenant {name!r}.")
+        with connection.cursor() as cursor:
+            if _schema_exists(cursor, name):
+                cursor.execute("SELECT obj_description(%s::regnamespace, 'pg_namespace')", [f'"{name}"'])
+                if cursor.fetchone()[0] != _OURS:
+                    raise ForeignSchema(f"Schema {name!r} was not made by `tenant create`: drop it yourself.")
+                cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+                cursor.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(name)))
+        row.delete()
+        transaction.on_commit(lambda: _announce_deletion(name))
+
+
+def _announce_deletion(name: str) -> None:
+    forget_content_types(name)
+    tenant_deleted.send(sender=Tenant, schema_name=name)
+
+
+def _schema_exists(cursor: CursorWrapper, name: str) -> bool:
+    cursor.execute("SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = %s)", [name])
+    return bool(cursor.fetchone()[0])
+
+
+def _settle_constraints(action: str, *args: object) -> None:
+    """Check deferred constraints after each migration: with some open, the next one couldn't alter those tables."""
+    if action == "apply_success":
+        connection.check_constraints()

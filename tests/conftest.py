@@ -1,0 +1,110 @@
+"""The test database: ``public`` and two tenants, acme and globex.
+
+- ``db`` (or ``django_db``): a transaction around the test, as ever with pytest-django.
+- ``tenant``: the test runs once in each of the two tenants.
+- ``committed_db``: real commits, for tests with threads and processes; what they wrote is removed afterwards.
+- ``database_url``: what a program started by a test needs as ``DATABASE_URL``.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.db import connection, connections
+from psycopg.sql import SQL, Identifier
+
+from dms_project.tenancy import use
+
+TENANTS = {"acme": "acme.localhost", "globex": "globex.localhost"}
+# What a migrate writes stays: tests may rely on it, and nothing but a migrate brings it back.
+KEPT = ("django_migrations", "django_content_type", "auth_permission", "tenants", "tenant_domains")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_blocker: Any) -> None:
+    """End whatever an aborted run left on the test database, so that it can be made anew."""
+    with django_db_blocker.unblock():
+        _end_sessions(connection.creation._get_test_db_name())
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Add the two tenants to the database that pytest-django makes, and removes at the end."""
+    with django_db_blocker.unblock():
+        _create_missing_tenants()
+    yield
+    with django_db_blocker.unblock():
+        _end_sessions(connection.settings_dict["NAME"])
+
+
+@pytest.fixture(params=list(TENANTS))
+def tenant(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test in acme and again in globex, in a transaction unless it asks for ``committed_db``."""
+    request.getfixturevalue("committed_db" if "committed_db" in request.fixturenames else "db")
+    with use(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def committed_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Let the test commit; afterwards empty the tables it wrote to, in every schema, and remove its tenants."""
+    with django_db_blocker.unblock():
+        try:
+            yield
+        finally:
+            connection.close()  # whatever the test left it in
+            _remove_other_tenants()
+            _create_missing_tenants()
+            _empty_tables()
+            connections.close_all()
+
+
+@pytest.fixture(scope="session")
+def database_url(django_db_setup: None) -> str:
+    """The test database's URL, for the environment of a program that the test starts."""
+    settings = connection.settings_dict
+    user = quote(settings["USER"], safe="")
+    password = f":{quote(settings['PASSWORD'], safe='')}" if settings["PASSWORD"] else ""
+    host = quote(settings["HOST"], safe="")  # a socket's directory, too
+    return f"postgresql://{user}{password}@{host}:{settings['PORT'] or 5432}/{settings['NAME']}"
+
+
+def _create_missing_tenants() -> None:
+    from dms_project.tenancy.fleet import exists
+    from dms_project.tenancy.schemas import create_tenant
+
+    for name, domain in TENANTS.items():
+        if not exists(name):
+            create_tenant(name, domain)
+
+
+def _remove_other_tenants() -> None:
+    from dms_project.tenancy.fleet import names
+    from dms_project.tenancy.schemas import delete_tenant
+
+    for name in names()[1:]:
+        if name not in TENANTS:
+            delete_tenant(name)
+
+
+def _empty_tables() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT schemaname, tablename FROM pg_tables WHERE schemaname = ANY(%s) AND tablename <> ALL(%s)",
+            [["public", *TENANTS], list(KEPT)],
+        )
+        tables = [Identifier(*row) for row in cursor.fetchall()]
+        is_written = SQL("SELECT {} WHERE EXISTS (SELECT FROM {})")
+        cursor.execute(SQL(" UNION ALL ").join(is_written.format(i, table) for i, table in enumerate(tables)))
+        written = [tables[row[0]] for row in cursor.fetchall()]
+        if written:
+            # A test that left a transaction open fails here, by name, instead of hanging.
+            cursor.execute("SET lock_timeout = '10s'")
+            cursor.execute(SQL("TRUNCATE {} RESTART IDENTITY CASCADE").format(SQL(", ").join(written)))
+
+
+def _end_sessions(name: str) -> None:
+    """End all sessions on a database, from outside: those of threads and programs that a test forgot."""
+    with connection._nodb_cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
