@@ -18,7 +18,7 @@ from jobqueue.queue import Queue
 
 
 @admin.register(ProcessingJob)
-class ProcessingJobAdmin(admin.ModelAdmin[ProcessingJob]):
+class ProcessingJobAdmin(admin.ModelAdmin):
     """Nothing can be edited: what changes a job's state is the queue, here by two actions with rights of their own."""
 
     list_display = ["id", "job_type", "queue_name", "status", "tries", "available_at", "locked_by", "error"]
