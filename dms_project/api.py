@@ -3,6 +3,7 @@
 import logging
 from importlib.util import find_spec
 
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 
@@ -24,7 +25,7 @@ if find_spec("documents.api"):  # until it is written
     api.add_router("/jobs", jobs_router)
 
 
-def database_is_down(request: HttpRequest, exc: Exception) -> HttpResponse:
+def database_is_down(request: HttpRequest, exc: Error | type[Error]) -> HttpResponse:
     logger.warning("503 %s %s: database: %s", request.method, request.path, first_line(exc))
     return api.create_response(request, {"detail": "The database can't be reached. Try again."}, status=503)
 

@@ -13,4 +13,4 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except EnvError as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {str(error).rstrip('.')}; see docs/reference/environment.md")

@@ -1,17 +1,21 @@
 """The web server: ``gunicorn -c python:dms_project.gunicorn_conf dms_project.wsgi``. Its own options still win."""
 
+import os
+
+from django.conf import settings
 from environs import Env, validate
 
 from dms_project.env import one_line_errors
 
-env = Env()
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
+
 with one_line_errors():
-    # Loopback only: a proxy with TLS stands in front in production. `--bind` names another address.
-    bind = f"127.0.0.1:{env.int('PORT', 8000, validate=validate.Range(min=1, max=65535))}"
-    threads = env.int("DMS_WEB_THREADS", 16, validate=validate.Range(min=6))
+    # Loopback only: in production a proxy with TLS stands in front. `--bind` names another address.
+    bind = f"127.0.0.1:{Env().int('PORT', 8000, validate=validate.Range(min=1, max=65535))}"
+    threads = settings.DMS_WEB_THREADS
 
 worker_class = "gthread"
-preload_app = True  # a bad environment ends the start at once, in one line; processes share the code's memory
+preload_app = True  # processes share the code's memory, and code that can't start ends the start
 timeout = 30
 graceful_timeout = 10
 accesslog = "-"

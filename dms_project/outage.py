@@ -15,7 +15,7 @@ Response = Callable[[HttpRequest], HttpResponse]
 OUTAGES = (OperationalError, InterfaceError)
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: object) -> str:
     """What the driver says, without the hints that it appends line by line."""
     return str(error).strip().partition("\n")[0]
 

@@ -74,11 +74,15 @@ TEMPLATES = [
     }
 ]
 
-# Uploads go to a temporary file, whatever their size: a file is never whole in memory.
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+# Hashes, counts and bounds an upload on its way into a temporary file: a file is never whole in memory.
+FILE_UPLOAD_HANDLERS = ["documents.uploads.DocumentUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # everything in a request but its files
 DATA_UPLOAD_MAX_NUMBER_FILES = 10
 DMS_MAX_UPLOAD_BYTES = env.int("DMS_MAX_UPLOAD_BYTES", 2 * 1024**3, validate=validate.Range(min=1))
+
+# Of these a few are kept for probes (dms_project/wsgi.py); each of the others may hold a database connection.
+DMS_WEB_THREADS = env.int("DMS_WEB_THREADS", 16, validate=validate.Range(min=5))
+DMS_OPERATORS_HOST = env.str("DMS_OPERATORS_HOST", "localhost")
 
 # --- Database --------------------------------------------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ from collections import defaultdict
 from pathlib import Path
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 REQUIREMENTS = Path("requirements")
 REGENERATE = "uv pip compile --universal --generate-hashes --no-header requirements/dev.in -o requirements/lock.txt"
 
 
-def locked(lock: str) -> dict[str, list[Requirement]]:
+def locked(lock: str) -> dict[NormalizedName, list[Requirement]]:
     """The pinned requirements of a lock file by name: several where the lines of Python differ."""
     found = defaultdict(list)
     for line in re.findall(r"^([A-Za-z0-9].*?)\s*\\?$", lock, flags=re.MULTILINE):
@@ -21,7 +21,7 @@ def locked(lock: str) -> dict[str, list[Requirement]]:
     return found
 
 
-def out_of_step(source: Path, lock: dict[str, list[Requirement]]) -> list[str]:
+def out_of_step(source: Path, lock: dict[NormalizedName, list[Requirement]]) -> list[str]:
     """One line, with file and line number, for each requirement that the lock doesn't satisfy."""
     problems = []
     for number, line in enumerate(source.read_text().splitlines(), start=1):

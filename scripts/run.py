@@ -36,11 +36,10 @@ def main() -> None:
         lock = _only_one_per_clone()
         _refuse_taken(port)
     try:
-        status = asyncio.run(_run(port))
+        with lock:
+            sys.exit(asyncio.run(_run(port)))
     except (HomeError, PostgresError) as error:
-        status = f"error: {error}"
-    lock.close()
-    sys.exit(status)
+        sys.exit(f"error: {error}")
 
 
 def _only_one_per_clone() -> IO[str]:

@@ -1,6 +1,5 @@
 """``manage.py token create | list | revoke``: API tokens of one tenant's users."""
 
-import argparse
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -14,15 +13,15 @@ class Command(BaseCommand):
     help = "Issue, list and revoke the API tokens of a tenant's users."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        tenant = argparse.ArgumentParser(add_help=False)
-        tenant.add_argument("--tenant", required=True, help="whose users (public: the operators)")
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", parents=[tenant], help="print a new token, once")
+        create = actions.add_parser("create", help="print a new token, once")
         create.add_argument("--user", required=True)
         create.add_argument("--label", default="command line", help="what the token is for")
-        actions.add_parser("list", parents=[tenant], help="id, user, label and state; never the token itself")
-        revoke = actions.add_parser("revoke", parents=[tenant], help="make a token worthless for good")
+        listing = actions.add_parser("list", help="id, user, label and state; never the token itself")
+        revoke = actions.add_parser("revoke", help="make a token worthless for good")
         revoke.add_argument("id", type=int)
+        for action in (create, listing, revoke):
+            action.add_argument("--tenant", required=True, help="whose users (public: the operators)")
 
     def handle(self, *args: Any, action: str, tenant: str, **options: Any) -> None:
         try:
