@@ -1,6 +1,5 @@
 """The loop that claims jobs for free slots and records how they ended, on one connection of its own."""
 
-import logging
 import queue as queues
 import random
 import threading
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError, connections
 
+from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.exceptions import LockLost
 from jobqueue.executor import Claim, Ending, execute
@@ -19,8 +19,6 @@ from jobqueue.queue import Queue
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
 from jobqueue.weather import Weather
-
-logger = logging.getLogger("jobqueue.worker")
 
 #: How long the list of tenants is believed.
 _TENANTS_FRESH_SECONDS = 2.0
@@ -114,11 +112,11 @@ class Dispatcher:
                 with self._tenants.use(ending.claim.tenant):
                     self._record_one(ending)
             except LockLost:
-                logger.warning("lock lost %s: what it did is not recorded, the job is another's", ending.claim)
+                events.lock_lost(ending.claim, "what it did is not recorded")
             except (OperationalError, InterfaceError):
                 raise
-            except Exception:
-                logger.exception("not recorded %s: its lock will go stale and the job run again", ending.claim)
+            except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
+                events.not_recorded(ending.claim)
             self._unrecorded.pop(0)
             self._keeper.drop(ending.claim)
             self._running.discard(ending.claim)
@@ -127,12 +125,10 @@ class Dispatcher:
         job = ending.claim.job
         if ending.error is None:
             self._queue.complete(job, ending.result)
-            logger.info("succeeded %s in %.3f s", ending.claim, ending.seconds)
+            events.succeeded(ending)
             return
         status = self._queue.fail(job, ending.error, retry=ending.may_retry)
-        logger.warning(
-            "failed %s in %.3f s, now %s: %s", ending.claim, ending.seconds, status, type(ending.error).__name__
-        )
+        events.failed(ending, status)
 
     def _release_all(self) -> None:
         by_tenant: dict[str, list[Claim]] = {}
@@ -142,7 +138,7 @@ class Dispatcher:
             with self._tenants.use(tenant):
                 self._queue.release([claim.job for claim in claims])
             for claim in claims:
-                logger.warning("given back %s: the worker is stopping", claim)
+                events.given_back(claim)
 
     def _finish_if_idle(self) -> None:
         if not self._running:
@@ -183,7 +179,7 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001
             # A tenant in trouble (no schema, not migrated) must not stop the others; said once, not each time.
             if tenant not in self._ailing:
-                logger.error("can't look into tenant %s: %s", tenant, str(error).split("\n", 1)[0])
+                events.tenant_in_trouble(tenant, error)
                 self._ailing.add(tenant)
             connections[self._queue.using].close()
             return 0
@@ -192,6 +188,7 @@ class Dispatcher:
             claim = Claim(tenant, job)
             self._running.add(claim)
             self._keeper.hold(claim)
+            events.claimed(claim)
             self._slots.submit(claim)
         return len(jobs)
 

@@ -3,21 +3,19 @@
 Runs in a thread of its own with a connection of its own, so that neither a busy handler nor a full pool starves it.
 """
 
-import logging
 import threading
 import time
 from collections import defaultdict
 
 from django.db import Error as DatabaseError
 
+from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import SignOfLife
 from jobqueue.tenant_source import TenantSource
 from jobqueue.weather import Weather
-
-logger = logging.getLogger("jobqueue.worker")
 
 
 class Keeper:
@@ -84,7 +82,7 @@ class Keeper:
                 for claim in claims:
                     if claim.job.pk not in held:
                         self._renewed.pop(claim, None)
-                        logger.warning("lock lost %s: another worker may have the job, or it was cancelled", claim)
+                        events.lock_lost(claim, "another worker may have the job, or it was cancelled")
                     elif claim in self._renewed:
                         self._renewed[claim] = now
 
@@ -96,5 +94,5 @@ class Keeper:
         except DatabaseError:
             raise
         except Exception as error:  # noqa: BLE001 - the tenant was deleted; the others' locks must be renewed
-            logger.warning("can't renew the locks of tenant %s: %s", tenant, error)
+            events.tenant_in_trouble(tenant, error)
             return set()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Protocol, cast
 
 from django.core.exceptions import ImproperlyConfigured
@@ -32,6 +33,15 @@ class SingleSchema:
         return nullcontext()
 
 
+def _import(path: str) -> object:
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+        return import_string(path)
+
+
 def tenant_source() -> TenantSource:
     """Return what the settings name.
 
@@ -42,7 +52,7 @@ def tenant_source() -> TenantSource:
     if path is None:
         return SingleSchema()
     try:
-        source = import_string(path)
+        source = _import(path)
     except ImportError as error:
         raise ImproperlyConfigured(f"JOBQUEUE['TENANTS'] names {path!r}, which can't be imported: {error}") from error
     for function in ("names", "use"):

@@ -1,0 +1,67 @@
+"""Every line the worker logs, in one place: one line per event, with its facts as fields for programs.
+
+The fields stand in the record: ``event``, and for a job ``tenant``, ``job_id``, ``job_type``, ``attempt`` and
+``queue_name``. Payloads, results and the text of errors, which may hold secrets, are never logged.
+"""
+
+import logging
+from typing import Any
+
+from jobqueue.executor import Claim, Ending
+
+logger = logging.getLogger("jobqueue.worker")
+
+
+def claimed(claim: Claim) -> None:
+    """A job was claimed."""
+    _about(logging.DEBUG, "claimed", claim)
+
+
+def succeeded(ending: Ending) -> None:
+    """A job's success is on record."""
+    _about(logging.INFO, "succeeded", ending.claim, f"in {ending.seconds:.3f} s", seconds=ending.seconds)
+
+
+def failed(ending: Ending, status: str) -> None:
+    """A failed attempt is on record, and the job's status with it."""
+    kind = type(ending.error).__name__
+    text = f"in {ending.seconds:.3f} s by {kind}, now {status}"
+    _about(logging.WARNING, "failed", ending.claim, text, seconds=ending.seconds, error_type=kind, status=status)
+
+
+def lock_lost(claim: Claim, then: str) -> None:
+    """The job is no longer this claim's: another worker has it, or it was cancelled."""
+    _about(logging.WARNING, "lock lost", claim, then)
+
+
+def not_recorded(claim: Claim) -> None:
+    """An ending could not be written for good; called while the reason is being handled."""
+    _about(logging.ERROR, "not recorded", claim, "its lock will go stale and the job run again", exc_info=True)
+
+
+def given_back(claim: Claim) -> None:
+    """A job was released because the worker stops."""
+    _about(logging.WARNING, "given back", claim, "the worker is stopping")
+
+
+def tenant_in_trouble(tenant: str, error: Exception) -> None:
+    """A tenant can't be looked into; said once until it works again."""
+    reason = str(error).strip().split("\n", 1)[0]
+    fields = {"event": "tenant in trouble", "tenant": tenant}
+    logger.error("can't look into tenant %s, the others go on: %s", tenant, reason, extra=fields)
+
+
+def _about(level: int, event: str, claim: Claim, then: str = "", exc_info: bool = False, **facts: Any) -> None:
+    if not logger.isEnabledFor(level):
+        return
+    job = claim.job
+    fields = {
+        "event": event,
+        "tenant": claim.tenant,
+        "job_id": job.pk,
+        "job_type": job.job_type,
+        "attempt": job.attempts,
+        "queue_name": job.queue_name,
+        **facts,
+    }
+    logger.log(level, "%s", f"{event} {claim} {then}".rstrip(), extra=fields, exc_info=exc_info)
