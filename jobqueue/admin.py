@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -17,8 +17,14 @@ from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 
 
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[ProcessingJob]
+else:
+    _ModelAdmin = admin.ModelAdmin  # takes no type parameter at run time
+
+
 @admin.register(ProcessingJob)
-class ProcessingJobAdmin(admin.ModelAdmin):
+class ProcessingJobAdmin(_ModelAdmin):
     """Nothing can be edited: what changes a job's state is the queue, here by two actions with rights of their own."""
 
     list_display = ["id", "job_type", "queue_name", "status", "tries", "available_at", "locked_by", "error"]
