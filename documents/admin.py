@@ -1,0 +1,43 @@
+"""What operators of a tenant may look at. Documents are changed by the API, the audit by nobody."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from documents.models import AuditEntry, Document, DocumentVersion
+
+
+class ReadOnly:
+    """For admin classes of rows that are shown and never changed here."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class VersionInline(ReadOnly, admin.TabularInline):
+    model = DocumentVersion
+    extra = 0
+
+
+@admin.register(Document)
+class DocumentAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("title", "status", "created_by", "created_at", "deleted_at", "job_id")
+    list_filter = ("status", ("deleted_at", admin.EmptyFieldListFilter))
+    list_select_related = ("created_by",)
+    search_fields = ("title", "id")
+    fields = ("id", "title", "status", "steps", "job_id", "created_by", "created_at", "deleted_at")
+    inlines = (VersionInline,)
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
+    list_display = ("at", "action", "document_id", "actor_name")
+    list_filter = ("action",)
+    search_fields = ("document_id", "actor_name")

@@ -1,0 +1,185 @@
+"""The HTTP API: ``router`` for documents, ``jobs_router`` for the jobs that process them.
+
+A tenant's users see all of its documents. Another tenant's are in another schema, so their ids are unknown here.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from ninja import File, Form, Query, Router, Status, UploadedFile
+from ninja.errors import HttpError
+
+from documents import exceptions, lifecycle, listing
+from documents.downloads import download as download_of
+from documents.ingest import Upload, ingest
+from documents.lifecycle import JOB_TYPE
+from documents.models import DocumentPage, DocumentVersion
+from documents.schemas import DocumentOut, DocumentsOut, JobOut, Problem, TitleIn, UploadOut
+from documents.states import DocumentStatus
+from documents.uploads import ReceivedFile
+from jobqueue.models import ProcessingJob
+
+logger = logging.getLogger(__name__)
+
+router = Router(tags=["documents"])
+jobs_router = Router(tags=["jobs"])
+
+_STATUS_OF: dict[type[Exception], int] = {
+    exceptions.DocumentNotFound: 404,
+    exceptions.EmptyFile: 400,
+    exceptions.TypeRefused: 415,
+    exceptions.ObjectMissing: 410,
+    exceptions.ObjectDamaged: 410,
+    exceptions.StorageUnavailable: 503,
+}
+
+
+def answering_errors(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn the app's errors into answers; those that are ours to mend also go to the log."""
+
+    @wraps(view)
+    def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return view(request, *args, **kwargs)
+        except exceptions.DocumentsError as error:
+            status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
+            if status in (410, 503):
+                logger.error("%s %s %s: %s", status, request.method, request.path, error)
+            raise HttpError(status, _for_people(status, error)) from error
+
+    return answering
+
+
+def _for_people(status: int, error: Exception) -> str:
+    if status == 503:
+        return "The documents' storage can't be reached. Try again."
+    if status == 410:
+        return "The original is not in the storage any more. Tell whoever runs this system."
+    return str(error)
+
+
+router.add_decorator(answering_errors)
+
+
+@router.post("", response={200: UploadOut, 201: UploadOut, (400, 413, 415, 503): Problem}, summary="Upload a document")
+def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = "") -> Status[dict[str, Any]]:
+    """Store a file as a new document and have it processed. PDF and text become searchable, other files are kept.
+
+    If this tenant has the same bytes already, the answer is 200 with that document and `duplicate` true; if it lay in
+    the trash it is restored, and `restored` is true.
+    """
+    received = _received(file)
+    arrived = Upload(received, received.name or "", received.sha256, received.size or 0)
+    ingested = ingest(arrived, title, request.user)  # type: ignore[arg-type]  # nobody anonymous comes this far
+    version = ingested.document.versions.get(is_current=True)
+    answer = DocumentOut.fields_of(ingested.document, version)
+    flags = {"duplicate": ingested.duplicate, "restored": ingested.restored}
+    return Status(200 if ingested.duplicate else 201, answer | flags)
+
+
+@router.api_operation(["GET", "HEAD"], "", response=DocumentsOut, summary="List or search documents")
+def list_documents(
+    request: HttpRequest,
+    q: Annotated[str, Query(max_length=1000, description="words to find, as in a web search")] = "",
+    status: DocumentStatus | None = None,
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+) -> dict[str, Any]:
+    """List the documents, the newest first; or, with `q`, those that match, the best first."""
+    return listing.list_documents(words=q, status=status, page=page)
+
+
+@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}", response={200: DocumentOut, 404: Problem})
+def get_document(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
+    """Show a document."""
+    return _answer(document_id)
+
+
+@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/download", response={(404, 410, 503): Problem})
+def download(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
+    """Send the original, bit by bit as it was uploaded. `Range`, `If-Range` and `If-None-Match` are honoured."""
+    return download_of(request, _version(document_id))
+
+
+@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/text", response={404: Problem})
+def text(request: HttpRequest, document_id: UUID) -> HttpResponse:
+    """Send the text, its pages divided by form feeds. 404 with the reason if the document has none."""
+    version = _version(document_id)
+    pages = DocumentPage.objects.filter(version=version).order_by("number").values_list("text", flat=True)
+    whole = "\f".join(pages)
+    if not whole.strip("\f"):
+        raise HttpError(404, listing.why_no_text(version.document))
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+    return HttpResponse(whole, content_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.patch("/{uuid:document_id}", response={200: DocumentOut, (400, 404): Problem})
+def edit(request: HttpRequest, document_id: UUID, changes: TitleIn) -> dict[str, Any]:
+    """Change the title."""
+    try:
+        lifecycle.rename(document_id, changes.title, request.user)  # type: ignore[arg-type]  # as above
+    except ValueError as error:
+        raise HttpError(400, str(error)) from error
+    return _answer(document_id)
+
+
+@router.delete("/{uuid:document_id}", response={204: None, 404: Problem})
+def delete(request: HttpRequest, document_id: UUID) -> Status[None]:
+    """Move a document to the trash."""
+    lifecycle.trash(document_id, request.user)  # type: ignore[arg-type]  # as above
+    return Status(204, None)
+
+
+@router.post("/{uuid:document_id}/restore", response={200: DocumentOut, 404: Problem})
+def restore(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
+    """Take a document out of the trash."""
+    lifecycle.restore(document_id, request.user)  # type: ignore[arg-type]  # as above
+    return _answer(document_id)
+
+
+@router.post("/{uuid:document_id}/reprocess", response={202: DocumentOut, 404: Problem})
+def reprocess(request: HttpRequest, document_id: UUID) -> Status[dict[str, Any]]:
+    """Run the processing again, unless it is running."""
+    lifecycle.reprocess(document_id, request.user)  # type: ignore[arg-type]  # as above
+    return Status(202, _answer(document_id))
+
+
+@jobs_router.api_operation(["GET", "HEAD"], "/{int:job_id}", response={200: JobOut, 404: Problem})
+def get_job(request: HttpRequest, job_id: int) -> dict[str, Any]:
+    """Show how far the processing of a document is. Jobs that ended long ago are unknown."""
+    job = ProcessingJob.objects.filter(pk=job_id, job_type=JOB_TYPE).first()
+    if job is None:
+        raise HttpError(404, f"There is no job {job_id}.")
+    return {
+        "id": job.pk,
+        "status": job.status,
+        "attempts": job.attempts,
+        "max_attempts": job.max_attempts,
+        "progress": job.progress,
+        "error": job.last_error.partition("\n")[0][:500],
+        "created_at": job.created_at,
+        "finished_at": job.finished_at,
+    }
+
+
+def _version(document_id: UUID) -> DocumentVersion:
+    current = DocumentVersion.objects.filter(document=document_id, is_current=True, document__deleted_at=None)
+    version = current.select_related("document").first()
+    if version is None:
+        raise exceptions.DocumentNotFound(f"There is no document {document_id}.")
+    return version
+
+
+def _answer(document_id: UUID) -> dict[str, Any]:
+    version = _version(document_id)
+    return DocumentOut.fields_of(version.document, version)
+
+
+def _received(file: UploadedFile) -> ReceivedFile:
+    if not isinstance(file, ReceivedFile):
+        raise TypeError("The upload came by another handler: see the system check documents.E003.")
+    return file

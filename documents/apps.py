@@ -1,0 +1,13 @@
+"""The app; its tables live in each tenant's schema."""
+
+from django.apps import AppConfig
+
+
+class DocumentsConfig(AppConfig):
+    """Configuration of the app ``documents``."""
+
+    name = "documents"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from documents import checks, cleanup  # noqa: F401 - registers the checks and the signal's receiver

@@ -1,0 +1,46 @@
+"""The app's settings, typed, one prefix, defaults visible."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from documents.processing.limits import Limits
+
+_PROGRAMS = (
+    "application/vnd.microsoft.portable-executable",
+    "application/x-executable",
+    "application/x-mach-binary",
+)
+
+
+class DocumentsSettings:
+    """Read at the time of use, so that tests may override them."""
+
+    @property
+    def max_upload_bytes(self) -> int:
+        """A larger file is answered 413."""
+        return int(self._get("DMS_MAX_UPLOAD_BYTES", 2 * 2**30))
+
+    @property
+    def refused_types(self) -> tuple[str, ...]:
+        """MIME types, told from the content, that are answered 415."""
+        return tuple(self._get("DMS_REFUSED_TYPES", _PROGRAMS))
+
+    @property
+    def processing_limits(self) -> Limits:
+        """What reading one document may cost."""
+        timeout: timedelta = self._get("DMS_PROCESSING_TIMEOUT", timedelta(seconds=120))
+        return Limits(
+            seconds=int(timeout.total_seconds()),
+            memory_bytes=int(self._get("DMS_PROCESSING_MEMORY_BYTES", 2**30)),
+            pages=int(self._get("DMS_MAX_PAGES", 10_000)),
+            characters=int(self._get("DMS_MAX_TEXT_CHARACTERS", 20_000_000)),
+        )
+
+    @staticmethod
+    def _get(name: str, default: Any) -> Any:
+        return getattr(settings, name, default)
+
+
+conf = DocumentsSettings()

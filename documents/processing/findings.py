@@ -1,0 +1,128 @@
+"""What became of reading a document: its pages, and each step with how it ended."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from documents.processing.events import Event, Opened, PageRead, Refused, Stopped
+
+
+class StepStatus(StrEnum):
+    """How a step ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Reason(StrEnum):
+    """Why a step failed, was skipped or is incomplete."""
+
+    LOCKED = "locked"
+    DAMAGED = "damaged"
+    UNSUPPORTED = "unsupported"
+    TOO_LARGE = "too_large"
+    TIMEOUT = "timeout"
+    NO_TEXT = "no_text"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the processing. ``detail`` is for people; both may be empty."""
+
+    name: str
+    status: StepStatus
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page with its text, which may be empty."""
+
+    number: int
+    text: str
+
+
+@dataclass
+class Findings:
+    """Grows by the events of the child process; ``steps()`` draws the conclusion."""
+
+    page_count: int | None = None
+    pages: list[Page] = field(default_factory=list)
+    _detail: str = ""
+    _refused: Refused | None = None
+    _stopped: Stopped | None = None
+    _broke_off: Stopped | None = None
+    _unreadable: int = 0
+    _dropped: int = 0
+
+    @property
+    def last_page(self) -> int:
+        """How far the reading came, unreadable pages included; 0 before the first."""
+        return len(self.pages) + self._unreadable
+
+    def add(self, event: Event) -> None:
+        """Take note of what the child process reports."""
+        match event:
+            case Opened():
+                self.page_count, self._detail = event.page_count, event.detail
+            case Refused():
+                self._refused = event
+            case Stopped():
+                self._stopped = event
+            case PageRead(text=None):
+                self._unreadable += 1
+            case PageRead():
+                self.pages.append(Page(event.number, str(event.text)))
+                self._dropped += event.dropped
+
+    def break_off(self, reason: Reason, detail: str) -> None:
+        """Take note that the child process ended before its time."""
+        if self.page_count is None:
+            self._refused = Refused(reason, detail)
+        else:
+            self._broke_off = Stopped(reason, detail)
+
+    def pass_over_page(self) -> None:
+        """Take note that the next page is one that the parser does not survive."""
+        self._unreadable += 1
+
+    def steps(self) -> list[Step]:
+        """Return the steps ``inspect`` and ``text``."""
+        if self._refused:
+            reason, detail = self._refused.reason, self._refused.detail
+            return [Step("inspect", StepStatus.FAILED, reason, detail), Step("text", StepStatus.SKIPPED, reason)]
+        return [Step("inspect", StepStatus.DONE, detail=self._inspect_detail()), self._text_step()]
+
+    def _inspect_detail(self) -> str:
+        return "; ".join(filter(None, [_count(self.page_count or 0, "page"), self._detail]))
+
+    def _text_step(self) -> Step:
+        notes = []
+        if self._unreadable:
+            notes.append(f"{_count(self._unreadable, 'page')} unreadable")
+        if self._stopped:
+            notes.append(self._stopped.detail)
+        if self._dropped:
+            notes.append(f"{_count(self._dropped, 'character')} without meaning left out")
+        if self._broke_off:
+            notes.append(f"{self._broke_off.detail} after page {self.last_page} of {self.page_count}")
+            return Step("text", StepStatus.FAILED, self._broke_off.reason, "; ".join(notes))
+        if self._unreadable and not self.pages:
+            return Step("text", StepStatus.FAILED, Reason.DAMAGED, "; ".join(notes))
+        if not any(page.text for page in self.pages):
+            notes.insert(0, "no page has text")
+            return Step("text", StepStatus.DONE, Reason.NO_TEXT, "; ".join(notes))
+        reason = self._stopped.reason if self._stopped else Reason.DAMAGED if self._unreadable else ""
+        return Step("text", StepStatus.DONE, reason, "; ".join(notes))
+
+
+def unsupported(mime_type: str) -> list[Step]:
+    """Return the steps of a document of a type that nothing here can read."""
+    detail = f"text can't be read from {mime_type}"
+    return [Step(name, StepStatus.SKIPPED, Reason.UNSUPPORTED, detail) for name in ("inspect", "text")]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

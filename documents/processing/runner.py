@@ -1,0 +1,133 @@
+"""The parent's side: starting the child process, listening to it, ending it, and telling why it ended."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, cast
+
+from documents.processing.events import from_line
+from documents.processing.findings import Findings, Reason
+from documents.processing.limits import Limits
+
+_PROJECT = Path(__file__).resolve().parent.parent.parent
+# A page that kills the parser is passed over; a document full of them is not worth more.
+_CRASHES = 3
+_MARGIN_BYTES = 64 * 1024
+_BYTES_PER_CHARACTER = 12  # a character beyond U+FFFF as two JSON escapes
+
+
+class ChildKilled(Exception):
+    """Somebody else killed the child: a shutdown, the kernel short of memory. It says nothing about the document."""
+
+
+def read(path: str, mime_type: str, limits: Limits, progress: Callable[[Findings], None] | None = None) -> Findings:
+    """Read a document in a child process, and return what was found. A bad document is a finding, not an error.
+
+    Args:
+        path: Of the file; it is only read.
+        mime_type: One that ``can_be_read``.
+        limits: What it may cost.
+        progress: Called after each page; an exception that it raises ends the child and is passed on.
+
+    Raises:
+        ChildKilled: The reading was cut short for a reason outside the document.
+    """
+    findings = Findings()
+    for crashes in range(1, _CRASHES + 1):
+        child = _Child(path, mime_type, limits, first_page=findings.last_page + 1)
+        with child:
+            for line in child.lines():
+                findings.add(from_line(line))
+                if progress:
+                    progress(findings)
+        crash = child.why_it_broke_off()
+        if crash is None or findings.last_page == findings.page_count:
+            break
+        if crash[0] is not Reason.DAMAGED or findings.page_count is None or crashes == _CRASHES:
+            findings.break_off(*crash)
+            break
+        findings.pass_over_page()
+    return findings
+
+
+class _Child:
+    """One run of the child process, as a context manager that leaves no process behind."""
+
+    def __init__(self, path: str, mime_type: str, limits: Limits, first_page: int) -> None:
+        self._limits = limits
+        self._timed_out = False
+        request = {
+            "path": path,
+            "mime_type": mime_type,
+            "limits": asdict(limits),
+            "first_page": first_page,
+            "parent_pid": os.getpid(),
+        }
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, arguments as a list
+            [sys.executable, "-P", "-s", "-m", "documents.processing.child", json.dumps(request)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={"PYTHONPATH": str(_PROJECT), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+        )
+        self._output = cast(IO[bytes], self._process.stdout)
+        self._deadline = threading.Timer(limits.seconds, self._time_out)
+
+    def __enter__(self) -> None:
+        self._deadline.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        if exc_info[0] is not None:
+            self._kill()
+        self._output.close()
+        # Not reaped yet, so its number can't have passed to another process when its session is killed.
+        os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        self._deadline.cancel()
+        self._kill()
+        self._process.wait()
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield what the child says, until it ends or has said more than a document can hold."""
+        room = self._limits.characters * _BYTES_PER_CHARACTER + self._limits.pages * 100 + _MARGIN_BYTES
+        while line := self._output.readline(room):
+            room -= len(line)
+            if not line.endswith(b"\n"):
+                return
+            yield line
+
+    def why_it_broke_off(self) -> tuple[Reason, str] | None:
+        """Return None if the child came to its end by itself."""
+        code = self._process.returncode
+        if self._timed_out or code == -signal.SIGXCPU:
+            return Reason.TIMEOUT, f"reading it took longer than {self._limits.seconds} s and was ended"
+        if code == 0:
+            return None
+        if code == -signal.SIGKILL:
+            raise ChildKilled("The process that read the document was killed from outside.")
+        return Reason.DAMAGED, f"the parser crashed ({_name_of(code)})"
+
+    def _time_out(self) -> None:
+        self._timed_out = True
+        self._kill()
+
+    def _kill(self) -> None:
+        # The whole group: whatever it may have started goes with it.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def _name_of(code: int) -> str:
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

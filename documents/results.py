@@ -1,0 +1,92 @@
+"""Writing down what the processing of a version found: text, words and status in one transaction."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from uuid import UUID
+
+from django.contrib.postgres.search import SearchVector
+from django.db import OperationalError, transaction
+from django.db.models.functions import Left
+
+from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage, DocumentVersion
+from documents.processing.findings import Findings, Page, Reason, Step, StepStatus
+from documents.states import DocumentStatus, status_after
+
+# A tsvector holds 1 MB: two languages, up to four bytes a character, and a word may take twice its own bytes
+# (its parts, its positions). Nothing that is printed on a page is longer.
+INDEXED_CHARACTERS = 60_000
+_BATCH = 200
+_PROGRAM_LIMIT_EXCEEDED = "54000"
+
+
+def wanted(document_id: UUID, number: int) -> DocumentVersion | None:
+    """Return the version, unless it is no longer current or its document was deleted."""
+    return DocumentVersion.objects.filter(
+        document=document_id, number=number, is_current=True, document__deleted_at=None
+    ).first()
+
+
+def write(version: DocumentVersion, findings: Findings, steps: list[Step]) -> DocumentStatus | None:
+    """Replace the version's pages, index them, and set the document's status and steps, all or nothing.
+
+    Only these columns are touched, so an edit of the title meanwhile survives. Two runs at a time write one after the
+    other.
+
+    Returns:
+        The status now; None if the document was deleted meanwhile or has a newer version: then nothing was changed.
+    """
+    with transaction.atomic():
+        # The version, not the document: that stays free for those who rename or delete it while the text goes in.
+        mine = DocumentVersion.objects.select_for_update().filter(pk=version.pk, is_current=True).first()
+        if mine is None:
+            return None
+        mine.pages.all().delete()
+        mine.page_count = findings.page_count
+        mine.save(update_fields=["page_count"])
+        pages = (DocumentPage(version=mine, number=page.number, text=page.text) for page in findings.pages)
+        DocumentPage.objects.bulk_create(pages, batch_size=_BATCH)
+        steps = [*steps, _index(mine, findings.pages, steps)]
+        status = _set_status(mine, steps)
+        if status is None:
+            transaction.set_rollback(True)
+    return status
+
+
+def give_up(version: DocumentVersion, detail: str) -> None:
+    """Say that the document could not be processed for a reason outside it. Text from an earlier run stays."""
+    reason = Reason.UNAVAILABLE
+    _set_status(
+        version,
+        [
+            Step("inspect", StepStatus.FAILED, reason, detail),
+            Step("text", StepStatus.SKIPPED, reason),
+            Step("index", StepStatus.SKIPPED, reason),
+        ],
+    )
+
+
+def _set_status(version: DocumentVersion, steps: Iterable[Step]) -> DocumentStatus | None:
+    status = status_after(steps)
+    present = Document.objects.filter(pk=version.document_id, deleted_at=None)
+    return status if present.update(status=status, steps=[asdict(step) for step in steps]) else None
+
+
+def _index(version: DocumentVersion, pages: list[Page], steps: list[Step]) -> Step:
+    """Index the pages, each as far as its words fit. That they don't must not cost the document its text."""
+    if not any(page.text for page in pages):
+        reason = next((step.reason for step in steps if step.status != StepStatus.DONE), Reason.NO_TEXT)
+        return Step("index", StepStatus.SKIPPED, reason)
+    text = Left("text", INDEXED_CHARACTERS)
+    german, english = (SearchVector(text, config=configuration) for configuration in SEARCH_CONFIGURATIONS)
+    try:
+        with transaction.atomic():
+            version.pages.update(search=german + english)
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _PROGRAM_LIMIT_EXCEEDED:
+            raise
+        return Step("index", StepStatus.FAILED, Reason.TOO_LARGE, "a page has more words than the index can hold")
+    cut = sum(len(page.text) > INDEXED_CHARACTERS for page in pages)
+    if cut:
+        detail = f"only the first {INDEXED_CHARACTERS} characters of a page are searchable; longer pages: {cut}"
+        return Step("index", StepStatus.DONE, Reason.TOO_LARGE, detail)
+    return Step("index", StepStatus.DONE)

@@ -1,0 +1,38 @@
+"""The states of a document, and how they follow from its steps."""
+
+from collections.abc import Iterable
+
+from django.db.models import TextChoices
+
+from documents.processing.findings import Step, StepStatus
+
+
+class DocumentStatus(TextChoices):
+    """How far the processing of a document's current version has come."""
+
+    PROCESSING = "processing", "processing"
+    READY = "ready", "ready"
+    PARTIAL = "partial", "partial"
+    FAILED = "failed", "failed"
+
+
+class AuditAction(TextChoices):
+    """What can happen to a document."""
+
+    UPLOADED = "uploaded", "uploaded"
+    UPLOADED_AGAIN = "uploaded_again", "uploaded again"
+    RENAMED = "renamed", "renamed"
+    TRASHED = "trashed", "moved to the trash"
+    RESTORED = "restored", "restored from the trash"
+    REPROCESSED = "reprocessed", "sent through processing again"
+
+
+def status_after(steps: Iterable[Step]) -> DocumentStatus:
+    """Return the status of a document whose steps have all ended.
+
+    ``failed`` if none gave anything, ``partial`` if some failed for good; skipped steps don't count against it.
+    """
+    ended = {step.status for step in steps}
+    if StepStatus.DONE not in ended:
+        return DocumentStatus.FAILED
+    return DocumentStatus.PARTIAL if StepStatus.FAILED in ended else DocumentStatus.READY
