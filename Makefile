@@ -13,7 +13,8 @@ lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=fals
 	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check lint fmt test reset-test-env
+.PHONY: help install run check fmt test reset-test-env
+.PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,14 +35,28 @@ check: ## All that CI does: set-up, a clean test environment, lint, all tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test
 
-lint: $(installed) ## Style, types, architecture, migrations, deployment settings, lock file
+lint: lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy ## All gates: style, types, architecture, ...
+
+lint-style: $(installed)
 	@$(python) -m ruff check --quiet --output-format concise .
+
+lint-format: $(installed)
 	@$(python) -m ruff format --quiet --check --output-format concise .
-	@$(python) -m mypy --no-error-summary --show-column-numbers
-	@$(python) -m scripts.architecture
-	@$(lint_env) $(python) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run --verbosity 1
-	@$(lint_env) $(python) manage.py check --deploy --fail-level WARNING
+
+lint-lock: $(installed)
 	@$(python) -m scripts.lock_in_step
+
+lint-architecture: $(installed)
+	@$(python) -m scripts.architecture
+
+lint-types: $(installed)
+	@$(python) -m mypy --no-error-summary --show-column-numbers
+
+lint-migrations: $(installed)
+	@$(lint_env) $(python) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+lint-deploy: $(installed)
+	@$(lint_env) $(python) manage.py check --deploy --fail-level WARNING
 
 fmt: $(installed) ## Rewrite the code in the house's style
 	@$(python) -m ruff check --quiet --fix-only .

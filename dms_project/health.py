@@ -7,14 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from django.core.files.storage import FileSystemStorage, storages
 from django.db import connection, connections
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from dms_project.outage import first_line
 from dms_project.tenancy.rollout import plan_rollout
+from documents.storage import object_store
 
 logger = logging.getLogger(__name__)
 
@@ -98,14 +97,7 @@ def _database() -> Report:
 
 
 def _storage() -> Report:
-    storage = storages["documents"]
-    storage.exists("readyz")  # asks a remote one; whether it's there doesn't matter
-    if isinstance(storage, FileSystemStorage):
-        folder = Path(storage.location)
-        while not folder.exists():  # made at the first upload
-            folder = folder.parent
-        (folder / ".readyz").touch()
-        (folder / ".readyz").unlink(missing_ok=True)
+    object_store().check()
     return {"storage": "ok"}
 
 

@@ -99,6 +99,12 @@ DATABASES["default"]["OPTIONS"] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 } | DATABASES["default"].get("OPTIONS", {})
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "KEY_FUNCTION": "dms_project.tenancy.caches.cache_key",
+    }
+}
 DATABASE_ROUTERS = ["dms_project.tenancy.routers.TenancyRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
