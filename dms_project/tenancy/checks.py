@@ -1,1 +1,95 @@
-"""System checks."""
+"""System checks of what the tenancy layer needs from the settings and the models."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+from dms_project.tenancy.routers import lives_in
+
+ENGINE = "dms_project.tenancy.postgresql"
+ROUTER = "dms_project.tenancy.routers.TenancyRouter"
+MIDDLEWARE = "dms_project.tenancy.middleware.TenantMiddleware"
+SESSIONS = "django.contrib.sessions.middleware.SessionMiddleware"
+CACHE_KEY = "dms_project.tenancy.caches.cache_key"
+
+
+@register
+def check_database(**kwargs: Any) -> Iterator[CheckMessage]:
+    if settings.DATABASES["default"].get("ENGINE") != ENGINE:
+        yield Error(
+            "The default database's engine knows no tenants: every tenant would work in the same schema.",
+            hint=f"Set DATABASES['default']['ENGINE'] = {ENGINE!r}.",
+            id="tenancy.E001",
+        )
+    if ROUTER not in settings.DATABASE_ROUTERS:
+        yield Error(
+            "The tenancy router is missing: migrations would create every app's tables in every schema.",
+            hint=f"Add {ROUTER!r} to DATABASE_ROUTERS.",
+            id="tenancy.E002",
+        )
+
+
+@register
+def check_split_of_apps(**kwargs: Any) -> Iterator[CheckMessage]:
+    public, tenant = set(settings.TENANCY_PUBLIC_APPS), set(settings.TENANCY_TENANT_APPS)
+    if "tenancy" not in public:
+        yield Error(
+            "The tenancy app must live in public alone.",
+            hint="Add 'tenancy' to TENANCY_PUBLIC_APPS.",
+            id="tenancy.E003",
+        )
+    for label in sorted(public & tenant):
+        yield Error(
+            f"App {label!r} is in TENANCY_PUBLIC_APPS and in TENANCY_TENANT_APPS: its tables would be nowhere.",
+            hint="Leave it in one of them, or in neither: then its tables are in public and in every tenant.",
+            id="tenancy.E004",
+        )
+    for label in sorted((public | tenant) - {config.label for config in apps.get_app_configs()}):
+        yield Error(
+            f"App {label!r} of TENANCY_PUBLIC_APPS or TENANCY_TENANT_APPS is not installed.",
+            hint="Use the app's label, not its module.",
+            id="tenancy.E005",
+        )
+
+
+@register
+def check_relations(**kwargs: Any) -> Iterator[CheckMessage]:
+    """Find foreign keys to tables that are missing where the model lives."""
+    for model in apps.get_models(include_auto_created=True):
+        for field in model._meta.local_fields:
+            other = field.related_model
+            if other is None or isinstance(other, str):
+                continue
+            here, there = model._meta.app_label, other._meta.app_label
+            if any(lives_in(here, kind) and not lives_in(there, kind) for kind in ("public", "tenant")):
+                yield Error(
+                    f"{field} points to {other._meta.label}, which is not in every schema that has {here!r}.",
+                    hint="See TENANCY_PUBLIC_APPS and TENANCY_TENANT_APPS.",
+                    obj=model,
+                    id="tenancy.E006",
+                )
+
+
+@register
+def check_middleware(**kwargs: Any) -> Iterator[CheckMessage]:
+    order = [entry for entry in settings.MIDDLEWARE if entry in (MIDDLEWARE, SESSIONS)]
+    if order[:1] != [MIDDLEWARE]:
+        yield Error(
+            "Requests reach sessions before a tenant is found: sessions and users would be those of public.",
+            hint=f"Put {MIDDLEWARE!r} into MIDDLEWARE, before the session middleware.",
+            id="tenancy.E007",
+        )
+
+
+@register
+def check_caches(**kwargs: Any) -> Iterator[CheckMessage]:
+    for alias, cache in settings.CACHES.items():
+        if cache.get("KEY_FUNCTION") != CACHE_KEY:
+            yield Error(
+                f"Cache {alias!r} makes keys without the tenant: one tenant could be served another's entries.",
+                hint=f"Set CACHES[{alias!r}]['KEY_FUNCTION'] = {CACHE_KEY!r}.",
+                id="tenancy.E008",
+            )

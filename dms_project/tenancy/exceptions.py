@@ -1,6 +1,11 @@
 """What can go wrong between tenants."""
 
 
+def reason(error: BaseException) -> str:
+    """Return what an error says, in one line: the driver's go on with hints and positions."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 class TenancyError(Exception):
     """Root of the tenancy layer's errors."""
 

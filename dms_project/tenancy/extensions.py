@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import InternalError, NotSupportedError, OperationalError, ProgrammingError, transaction
+from django.db import DatabaseError, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.backends.utils import CursorWrapper
 
+from dms_project.tenancy.exceptions import reason
 from dms_project.tenancy.names import EXTENSIONS
 
 NAMES = ("unaccent", "pg_trgm")
@@ -42,8 +43,7 @@ def _run(cursor: CursorWrapper, statement: str) -> None:
     try:
         with transaction.atomic(using=cursor.db.alias):
             cursor.execute(statement)
-    except (ProgrammingError, OperationalError, InternalError, NotSupportedError) as error:
-        reason = str(error).strip().partition("\n")[0]
+    except DatabaseError as error:
         raise ImproperlyConfigured(
-            f"The database role can't prepare the database ({reason}). As an administrator run: {statement};"
+            f"The database role can't prepare the database ({reason(error)}). As an administrator run: {statement};"
         ) from error

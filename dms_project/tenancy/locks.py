@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 _KEY = int.from_bytes(b"tenancy")
@@ -30,12 +31,12 @@ def schema_lock(connection: BaseDatabaseWrapper, waiting: Callable[[], None] = l
     try:
         yield
     finally:
-        # A connection that was lost has lost the lock, and a failed transaction can't give it back: closing does.
-        if not connection.is_usable():
-            connection.close()
-        else:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_KEY])
+        # Straight to the driver: Django refuses statements in a transaction that it means to roll back.
+        if (session := connection.connection) is not None:
+            try:
+                session.execute("SELECT pg_advisory_unlock(%s)", [_KEY])
+            except psycopg.Error:
+                connection.close()  # a lost connection, or a failed transaction: this ends the lock
 
 
 def _try(connection: BaseDatabaseWrapper) -> bool:

@@ -1,45 +1,45 @@
 """Finding the tenant of a request by its host name."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 from django.core.exceptions import DisallowedHost
 from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.request import split_domain_port
-from django.http.response import HttpResponseBase, StreamingHttpResponse
 
-from dms_project.tenancy.context import PUBLIC, use
+from dms_project.tenancy.context import use
 from dms_project.tenancy.hosts import operators_hosts
+from dms_project.tenancy.names import PUBLIC
 
 logger = logging.getLogger(__name__)
 
 HOSTLESS_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Answered on any host, for probes that know nothing but an address."""
+"""Served on any host, for probes that know nothing but an address."""
 
-# Without a cache, so that a tenant that is deleted is gone at once.
+# Asked for each request, so that a tenant that is deleted is gone at once.
 _LOOKUP = """
-    SELECT tenant.schema_name, EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = tenant.schema_name)
-    FROM public.tenant_domains domain JOIN public.tenants tenant ON tenant.id = domain.tenant_id
-    WHERE domain.host = %s
+    SELECT schema_name, EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = schema_name)
+    FROM public.tenant_domains JOIN public.tenants ON tenants.id = tenant_id WHERE host = %s
 """
 
 
 class TenantMiddleware:
-    """Serve a request as the tenant whose domain the host name is; the operators' host is served in ``public``.
+    """Serve a request as the tenant to whom its host name leads, or in ``public`` at the operators' host.
 
-    Stands before the session middleware: an unknown host goes no further, nothing of a tenant is read for it, and it
-    gets no cookie.
+    Stands before the session middleware: a request for an unknown host goes no further, so nothing of a tenant is read
+    for it, and it gets no cookie.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path in HOSTLESS_PATHS:
             return self._serve(PUBLIC, request)
         try:
-            host, _ = split_domain_port(request.get_host())  # in lower case, without a trailing dot
+            host, _ = split_domain_port(request.get_host())  # lower case, without a trailing dot
         except DisallowedHost:
             return _refuse(400, "The Host header is malformed.")
         if host in operators_hosts():
@@ -52,28 +52,42 @@ class TenantMiddleware:
         name, has_schema = found
         if not has_schema:
             logger.error("Tenant %s has no schema: restore it, or run: manage.py tenant delete %s", name, name)
-            return _refuse(503, "This site is not available.")
+            return _refuse(503, "This site is out of service.")
         return self._serve(name, request)
 
-    def _serve(self, name: str, request: HttpRequest) -> HttpResponseBase:
+    def _serve(self, name: str, request: HttpRequest) -> HttpResponse:
         with use(name):
             response = self.get_response(request)
-        # A file is sent by the server without us, and asks nobody's database.
-        if isinstance(response, StreamingHttpResponse) and getattr(response, "file_to_stream", None) is None:
-            response.streaming_content = _each_in(name, response.streaming_content)
+        if isinstance(response, StreamingHttpResponse):
+            _stream_as(name, response)
         return response
 
 
-def _each_in(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Compute each chunk as the tenant; between chunks other requests may run in this thread."""
-    iterator = iter(chunks)
-    while True:
-        with use(name):
-            try:
-                chunk = next(iterator)
-            except StopIteration:
-                return
-        yield chunk
+def _stream_as(name: str, response: StreamingHttpResponse) -> None:
+    """Have each chunk computed as the tenant; between two of them the thread may serve somebody else."""
+    if getattr(response, "file_to_stream", None) is not None:
+        return  # the web server sends the file itself
+    chunks: Any = response.streaming_content
+
+    def step_by_step() -> Iterator[bytes]:
+        while True:
+            with use(name):
+                try:
+                    chunk = next(chunks)
+                except StopIteration:
+                    return
+            yield chunk
+
+    async def step_by_step_async() -> AsyncIterator[bytes]:
+        while True:
+            with use(name):
+                try:
+                    chunk = await anext(chunks)
+                except StopAsyncIteration:
+                    return
+            yield chunk
+
+    response.streaming_content = step_by_step_async() if response.is_async else step_by_step()
 
 
 def _refuse(status: int, reason: str) -> HttpResponse:

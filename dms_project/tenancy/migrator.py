@@ -13,7 +13,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.migration import Migration
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
-from django.db.models.signals import ModelSignal, post_migrate, pre_migrate
+from django.db.models.signals import post_migrate, pre_migrate
+from django.dispatch import Signal
 
 from dms_project.tenancy.context import use
 from dms_project.tenancy.exceptions import TenancyError
@@ -24,10 +25,9 @@ Target = tuple[str, str | None]
 
 
 class Migrator:
-    """A plan, made once, for schemas of one kind with the same migrations applied.
+    """One plan, for all schemas of a kind that have the same migrations applied.
 
-    What is expensive (the graph, the plan, the rendered models) is shared by them all; what a schema's run may change in
-    it is put back.
+    What is expensive (graph, plan, rendered models) is made once, and what a run may change in it is put back.
 
     Args:
         schema_name: One of the schemas, whose history is read.
@@ -58,28 +58,31 @@ class Migrator:
 
     @cached_property
     def _state(self) -> ProjectState:
-        state: ProjectState = self.executor._create_project_state(with_applied_migrations=True)
+        # Private, but what Django's own command calls.
+        state: ProjectState = self.executor._create_project_state(  # type: ignore[attr-defined]  # not in the stubs
+            with_applied_migrations=True
+        )
         state.apps  # noqa: B018 - renders the models, which each schema's copy then has already
         return state
 
-    def run(self, schema_name: str, *, fake: bool = False, fake_initial: bool = False, **signal: Any) -> None:
+    def run(self, schema_name: str, *, fake: bool = False, fake_initial: bool = False, **options: Any) -> None:
         """Carry out the plan in one schema, each migration in a transaction of its own.
 
-        The last one shares its transaction with what follows a migration (permissions, content types): a run that is cut
-        off between the two would look complete. Keyword arguments that are left over go to the signals' receivers.
+        The last one shares its transaction with the receivers of ``post_migrate`` (permissions, content types): a run
+        cut off between the two would look complete. Other keyword arguments go to the signals' receivers.
         """
         operations = [(migration, list(migration.operations)) for migration, _ in self.plan]
         with use(schema_name):
             self.executor.recorder = MigrationRecorder(self.connection)  # it remembers whether it saw its table
             try:
-                self._send(pre_migrate, schema_name, apps=self._state.apps, **signal)
-                self._migrate(schema_name, fake, fake_initial, signal)
+                self._send(pre_migrate, schema_name, apps=self._state.apps, **options)
+                self._migrate(schema_name, fake, fake_initial, options)
             finally:
                 # Receivers of pre_migrate add operations to the plan's migrations, which the next schema uses too.
                 for migration, original in operations:
-                    migration.operations = original
+                    migration.operations = original  # type: ignore[misc]  # an instance has its own list
 
-    def _migrate(self, schema_name: str, fake: bool, fake_initial: bool, signal: dict[str, Any]) -> None:
+    def _migrate(self, schema_name: str, fake: bool, fake_initial: bool, options: dict[str, Any]) -> None:
         last = self.plan[-1:]
         if last and (last[0][1] or not last[0][0].atomic):
             last = []  # backwards, or unable to share a transaction
@@ -90,12 +93,12 @@ class Migrator:
             if last:
                 state = self.executor.migrate(self.targets, last, state, fake=fake, fake_initial=fake_initial)
             state.clear_delayed_apps_cache()
-            self._send(post_migrate, schema_name, apps=state.apps, **signal)
+            self._send(post_migrate, schema_name, apps=state.apps, **options)
 
-    def _send(self, migrate: ModelSignal, schema_name: str, **kwargs: Any) -> None:
+    def _send(self, signal: Signal, schema_name: str, **kwargs: Any) -> None:
         for app_config in apps.get_app_configs():
             if app_config.models_module is not None and lives_in(app_config.label, schema_name):
-                migrate.send(
+                signal.send(
                     sender=app_config,
                     app_config=app_config,
                     using=self.connection.alias,

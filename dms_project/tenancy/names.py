@@ -1,6 +1,7 @@
 """The rules for tenants' names and host names, for models, commands, forms and the database alike."""
 
 import re
+from collections.abc import Sequence
 
 from django.core.exceptions import ValidationError
 
@@ -59,3 +60,10 @@ def validate_host(host: str) -> None:
             code="host_not_normal",
             params={"host": host, "normal": normalise_host(host)},
         )
+
+
+def listed(names: Sequence[str], limit: int = 20) -> str:
+    """Return names as people read them, a long list cut off."""
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    return ", ".join(names) or "none"

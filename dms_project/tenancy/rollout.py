@@ -21,7 +21,14 @@ class Step:
 
     @property
     def is_due(self) -> bool:
-        return self.migrator is None or bool(self.migrator.plan)
+        return self.state != "migrated"
+
+    @property
+    def state(self) -> str:
+        """In a word, for people and programs: ``migrated``, ``behind`` or ``missing``."""
+        if self.migrator is None:
+            return "missing"
+        return "behind" if self.migrator.plan else "migrated"
 
 
 def plan_rollout(
@@ -33,7 +40,7 @@ def plan_rollout(
 ) -> list[Step]:
     """Read the state of all schemas and plan each one's way, ``public`` first, then tenants by name.
 
-    Schemas with the same state share one plan, so the cost of a tenant with nothing to do is the reading of its history.
+    Schemas with the same state share one plan: a tenant with nothing to do costs the reading of its history.
 
     Args:
         tenant: Only this schema; ``public`` is one, too.
@@ -64,7 +71,7 @@ def plan_rollout(
 
 
 def _tenants(connection: BaseDatabaseWrapper) -> list[str]:
-    """Read the tenants' names, without the model: before the first migrate there is no table, and later an older one."""
+    """Read the tenants' names without the model: the table may be missing yet, or be older than the code."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('public.tenants')")
         if cursor.fetchone()[0] is None:

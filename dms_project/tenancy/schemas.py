@@ -66,7 +66,7 @@ def delete_tenant(name: str) -> None:
     """
     with schema_lock(connection), transaction.atomic():
         # Not through the model: its delete() refuses, so that nobody leaves a schema without a row.
-        row = QuerySet(Tenant).filter(schema_name=name)
+        row: QuerySet[Tenant] = QuerySet(Tenant).filter(schema_name=name)
         if not row.exists():
             raise TenantNotFound(f"There is no tenant {name!r}.")
         with connection.cursor() as cursor:

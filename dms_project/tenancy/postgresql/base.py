@@ -1,8 +1,8 @@
-"""Django's PostgreSQL backend, which works in the active tenant's schema.
+"""Django's PostgreSQL backend, working in the active tenant's schema.
 
-The path is a tenant's own schema and ``extensions``, never ``public``: what is missing in a tenant fails instead of being
-found elsewhere. It is applied before a statement runs, and only when the session doesn't have it already, so whatever may
-have changed the session's path (a rollback takes a SET back) must make ``_applied`` forget it.
+The search_path is the tenant's schema and ``extensions``, never ``public``: what a tenant lacks fails instead of being
+found elsewhere. It is set before a statement runs, and only if the session hasn't got it already. So whatever may have
+changed the session's path behind our back (a rollback takes a SET back, too) must make the connection forget.
 """
 
 from typing import Any
@@ -17,37 +17,41 @@ from dms_project.tenancy.exceptions import CursorOfAnotherTenant, TenantNotFound
 from dms_project.tenancy.names import EXTENSIONS, PUBLIC
 
 _PUBLIC_PATH = f"SELECT set_config('search_path', '{PUBLIC}, {EXTENSIONS}', false)"
-# One statement looks for the schema and sets the path: PostgreSQL itself accepts a path to a schema that isn't there.
+# No row, no path: PostgreSQL itself accepts a search_path to a schema that doesn't exist. The third argument becomes
+# true, and the statement the first of each transaction, where a transaction pooler is in between.
 _TENANT_PATH = f"""
     SELECT set_config('search_path', quote_ident(nspname) || ', {EXTENSIONS}', false)
-    FROM pg_catalog.pg_namespace WHERE nspname = %s
-"""  # noqa: S608 - constants only
+    FROM pg_catalog.pg_namespace JOIN public.tenants ON schema_name = nspname WHERE nspname = %s
+"""  # noqa: S608 - made of constants
 
 
 class DatabaseWrapper(postgresql.DatabaseWrapper):
     _applied: Activation | None = None
-    """The entry into use() whose path this session has; None when that isn't known."""
+    """The entry into use() whose path the session has; None if nobody knows which it has."""
 
     def apply_schema(self) -> None:
-        """Set the session's search_path to the active schema's, unless it is.
+        """Set the session's search_path to the active schema, unless it is set.
 
         Raises:
-            TenantNotFound: There is no such schema.
+            TenantNotFound: There is no such tenant, or it has no schema.
         """
         active = activation()
         if self._applied is active:
             return
         if self._transaction_status() == TransactionStatus.INERROR:
-            return  # nothing but a rollback works now, and that needs no path
+            return  # only a rollback works now, and that needs no path
         self._applied = None
         with self.wrap_database_errors, self.connection.cursor() as cursor:
             if active.schema_name == PUBLIC or self.alias == NO_DB_ALIAS:
                 cursor.execute(_PUBLIC_PATH)
             elif not cursor.execute(_TENANT_PATH, [active.schema_name]).fetchone():
-                raise TenantNotFound(f"There is no schema {active.schema_name!r} in the database.")
+                raise TenantNotFound(f"There is no tenant {active.schema_name!r}, or its schema is missing.")
         self._applied = active
 
-    # --- what changes a session's path behind our back ---
+    def _transaction_status(self) -> TransactionStatus:
+        return self.connection.info.transaction_status if self.connection else TransactionStatus.UNKNOWN
+
+    # --- what changes the session's path behind our back ---
 
     def init_connection_state(self) -> None:
         self._applied = None
@@ -59,29 +63,26 @@ class DatabaseWrapper(postgresql.DatabaseWrapper):
 
     def _rollback(self) -> None:
         self._applied = None
-        super()._rollback()
+        super()._rollback()  # type: ignore[misc]  # not in the stubs
 
     def _savepoint_rollback(self, sid: str) -> None:
         try:
-            super()._savepoint_rollback(sid)
+            super()._savepoint_rollback(sid)  # type: ignore[misc]  # not in the stubs
         finally:
             self._applied = None
 
     def _commit(self) -> None:
-        # COMMIT of a failed transaction is a rollback, without an error; a COMMIT that fails is one with an error.
+        # COMMIT of a failed transaction is a rollback without an error, and a COMMIT that fails is one with an error.
         kept = None if self._transaction_status() == TransactionStatus.INERROR else self._applied
         self._applied = None
-        super()._commit()
+        super()._commit()  # type: ignore[misc]  # not in the stubs
         self._applied = kept
 
-    def _transaction_status(self) -> TransactionStatus:
-        return self.connection.info.transaction_status if self.connection else TransactionStatus.UNKNOWN
-
     def _set_autocommit(self, autocommit: bool) -> None:
-        # Before BEGIN rather than after: a rollback leaves it, and SET TRANSACTION must come before any query.
+        # Before BEGIN rather than after it: SET TRANSACTION is refused once a query has run.
         if not autocommit and self._transaction_status() == TransactionStatus.IDLE:
             self.apply_schema()
-        super()._set_autocommit(autocommit)
+        super()._set_autocommit(autocommit)  # type: ignore[misc]  # not in the stubs
 
     # --- cursors ---
 
@@ -92,46 +93,42 @@ class DatabaseWrapper(postgresql.DatabaseWrapper):
         return TenantDebugCursor(cursor, self)
 
 
-class _BoundToSchema:
-    """Apply the active schema before each statement, and refuse to run under another than the cursor was opened under."""
+class TenantCursor(CursorWrapper):
+    """A cursor for the schema it was opened under: it runs nothing under another."""
 
     db: DatabaseWrapper
 
     def __init__(self, cursor: Any, db: DatabaseWrapper) -> None:
-        super().__init__(cursor, db)  # type: ignore[call-arg]  # a mixin for CursorWrapper
+        super().__init__(cursor, db)
         self.schema_name = current()
 
     def _enter_schema(self) -> None:
         if current() != self.schema_name:
             raise CursorOfAnotherTenant(
-                f"This cursor was opened under {self.schema_name!r} and can't be used under {current()!r}: open another."
+                f"This cursor was opened under {self.schema_name!r} and can't run under {current()!r}: open another."
             )
         self.db.apply_schema()
 
     def execute(self, *args: Any, **kwargs: Any) -> Any:
         self._enter_schema()
-        return super().execute(*args, **kwargs)  # type: ignore[misc]  # CursorWrapper's
+        return super().execute(*args, **kwargs)
 
     def executemany(self, *args: Any, **kwargs: Any) -> Any:
         self._enter_schema()
-        return super().executemany(*args, **kwargs)  # type: ignore[misc]  # CursorWrapper's
+        return super().executemany(*args, **kwargs)
 
     def callproc(self, *args: Any, **kwargs: Any) -> Any:
         self._enter_schema()
-        return super().callproc(*args, **kwargs)  # type: ignore[misc]  # CursorWrapper's
+        return super().callproc(*args, **kwargs)
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
         self._enter_schema()
-        return self.cursor.copy(*args, **kwargs)  # type: ignore[attr-defined]  # CursorWrapper's
+        return self.cursor.copy(*args, **kwargs)
 
     def stream(self, *args: Any, **kwargs: Any) -> Any:
         self._enter_schema()
-        return self.cursor.stream(*args, **kwargs)  # type: ignore[attr-defined]  # CursorWrapper's
+        return self.cursor.stream(*args, **kwargs)
 
 
-class TenantCursor(_BoundToSchema, CursorWrapper):
-    pass
-
-
-class TenantDebugCursor(_BoundToSchema, postgresql.CursorDebugWrapper):
-    pass
+class TenantDebugCursor(TenantCursor, postgresql.CursorDebugWrapper):
+    """The same, and it logs its statements."""

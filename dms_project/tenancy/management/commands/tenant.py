@@ -1,0 +1,79 @@
+"""Making, listing and deleting tenants."""
+
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connection
+
+from dms_project.tenancy.exceptions import TenancyError, reason
+from dms_project.tenancy.models import Tenant
+from dms_project.tenancy.rollout import plan_rollout
+from dms_project.tenancy.schemas import create_tenant, delete_tenant
+
+
+class Command(BaseCommand):
+    help = "Creates, lists and deletes tenants."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        create = actions.add_parser("create", help="Create a tenant with its schema and tables.")
+        create.add_argument("name", help="a-z, 0-9 and _, beginning with a letter")
+        create.add_argument("--domain", required=True, metavar="HOST", help="the host name that leads to it")
+        listing = actions.add_parser(
+            "list", help="List the tenants: name, domains, and whether migrated, behind or missing."
+        )
+        listing.add_argument("--json", action="store_true", help="for programs")
+        delete = actions.add_parser("delete", help="Delete a tenant with everything it has.")
+        delete.add_argument("name")
+        delete.add_argument(
+            "--yes", "--no-input", "--noinput", action="store_true", dest="confirmed", help="do not ask for the name"
+        )
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        try:
+            getattr(self, f"_{action}")(**options)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        except TenancyError as error:
+            raise CommandError(f"{error} See: manage.py tenant list") from error
+        except DatabaseError as error:
+            raise CommandError(f"The database refused ({reason(error)}). Nothing was changed; try again.") from error
+
+    def _create(self, name: str, domain: str, **options: Any) -> None:
+        tenant = create_tenant(name, domain)
+        self.stdout.write(f"Created tenant {tenant}, reached at {tenant.domains.get()}.")
+
+    def _list(self, **options: Any) -> None:
+        states = {step.schema_name: step.state for step in plan_rollout(connection)}
+        tenants = [
+            {
+                "name": tenant.schema_name,
+                "domains": [domain.host for domain in tenant.domains.all()],
+                "created_at": tenant.created_at.isoformat(timespec="seconds"),
+                "state": states.get(tenant.schema_name, "behind"),
+            }
+            for tenant in Tenant.objects.prefetch_related("domains")
+        ]
+        if options["json"]:
+            self.stdout.write(json.dumps(tenants, indent=2))
+            return
+        for tenant in tenants:
+            self.stdout.write(f"{tenant['name']}  {', '.join(tenant['domains'])}  {tenant['state']}")
+        if not tenants:
+            self.stderr.write("There are no tenants. Create one: manage.py tenant create NAME --domain HOST")
+
+    def _delete(self, name: str, confirmed: bool, **options: Any) -> None:
+        if not confirmed:
+            self._confirm(name)
+        delete_tenant(name)
+        self.stdout.write(f"Deleted tenant {name}.")
+
+    def _confirm(self, name: str) -> None:
+        try:
+            answer = input(f"This deletes everything that tenant {name} has. Type its name to go on: ")
+        except EOFError:
+            answer = ""
+        if answer.strip() != name:
+            raise CommandError("Not confirmed: nothing was deleted. Programs say --yes.")

@@ -1,0 +1,1 @@
+"""Tests of the tenancy layer, all of them on PostgreSQL."""
