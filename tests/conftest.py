@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from django.db import connection, connections
+from django.test.utils import setup_databases, teardown_databases
 from psycopg.sql import SQL, Identifier
 
 from dms_project.tenancy import use
@@ -29,13 +30,21 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, django_db_b
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Add the two tenants to the database that pytest-django makes, and removes at the end."""
+def django_db_setup(
+    django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: Any
+) -> Iterator[None]:
+    """Make the test database with its two tenants, and remove it at the end.
+
+    Not by pytest-django's own fixture: that makes a database only if a test names ``db`` among its fixtures, and ours
+    ask for it while they run.
+    """
     with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False, aliases=["default"], serialized_aliases=[])
         _create_missing_tenants()
     yield
     with django_db_blocker.unblock():
         _end_sessions(connection.settings_dict["NAME"])
+        teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture(params=list(TENANTS))
