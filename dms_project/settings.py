@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from environs import Env, EnvValidationError, validate
+from environs import Env, EnvError, EnvValidationError, validate
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
@@ -123,14 +123,18 @@ def _documents_storage() -> dict[str, Any]:
         }
     from botocore.config import Config
 
+    keys = {name: env.str(name, "") for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    if any(keys.values()) and not all(keys.values()):
+        missing = next(name for name, value in keys.items() if not value)
+        raise EnvError(f'Environment variable "{missing}" not set, but the other key is')
     return {
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {
             "bucket_name": bucket,
             "endpoint_url": env.str("DMS_S3_ENDPOINT_URL", None, validate=validate.URL(require_tld=False)),
             # Without keys boto3 looks where it always does: an instance role, a profile.
-            "access_key": env.str("AWS_ACCESS_KEY_ID", None),
-            "secret_key": env.str("AWS_SECRET_ACCESS_KEY", None),
+            "access_key": keys["AWS_ACCESS_KEY_ID"] or None,
+            "secret_key": keys["AWS_SECRET_ACCESS_KEY"] or None,
             "default_acl": None,
             "file_overwrite": False,
             "querystring_auth": True,
