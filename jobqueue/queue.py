@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
@@ -250,7 +250,7 @@ class Queue:
         if held:
             with transaction.atomic(self.using):
                 free = self._locked_in_id_order(held)
-                self._jobs().filter(pk__in=free).update(locked_at=Now())
+                self._jobs().filter(pk__in=[pk for pk, _ in free]).update(locked_at=Now())
         return held
 
     def release(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
@@ -261,15 +261,15 @@ class Queue:
         """
         jobs = list(jobs)
         with transaction.atomic(self.using):
-            free = set(self._locked_in_id_order(jobs))
-            self._jobs().filter(pk__in=free).update(
+            free = self._locked_in_id_order(jobs)
+            self._jobs().filter(pk__in=[pk for pk, _ in free]).update(
                 status=JobStatus.PENDING,
                 attempts=F("attempts") - 1,
                 lock_token=None,
                 history=with_attempt(Outcome.RELEASED),
                 **_UNLOCKED,
             )
-        return [job for job in jobs if job.pk in free]
+        return [job for job in jobs if (job.pk, job.lock_token) in free]
 
     def report_progress(self, job: ProcessingJob, percent: int) -> None:
         """Record how far a held job is, 0 to 100.
@@ -369,14 +369,18 @@ class Queue:
         tokens = dict(claims.values_list("pk", "lock_token"))
         return [job for job in jobs if job.lock_token and tokens.get(job.pk) == job.lock_token]
 
-    def _locked_in_id_order(self, jobs: Sequence[ProcessingJob]) -> list[int]:
-        """Lock the rows that these claims hold, in id order against deadlocks, skipping those that are locked."""
-        tokens = {job.pk: job.lock_token for job in jobs}
+    def _locked_in_id_order(self, jobs: Iterable[ProcessingJob]) -> set[tuple[int, UUID]]:
+        """Lock the rows that these claims hold, in id order against deadlocks, skipping those that are locked.
+
+        Returns:
+            Id and token of each: an old and a new claim of one job may be in the same batch.
+        """
+        claims = {(job.pk, job.lock_token) for job in jobs if job.lock_token is not None}
         rows = self._jobs().filter(
-            pk__in=tokens, lock_token__in=set(tokens.values()) - {None}, status=JobStatus.PROCESSING
+            pk__in={pk for pk, _ in claims}, lock_token__in={token for _, token in claims}, status=JobStatus.PROCESSING
         )
         locked = rows.order_by("pk").select_for_update(skip_locked=True).values_list("pk", "lock_token")
-        return [pk for pk, token in locked if tokens[pk] == token]
+        return claims.intersection(locked)
 
 
 def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:

@@ -26,7 +26,7 @@ _BIGINT_MAX = 2**63 - 1
 class ProcessingJobAdmin(admin.ModelAdmin):
     """Nothing can be edited: what changes a job's state is the queue, here by two actions with rights of their own."""
 
-    list_display = ["id", "job_type", "queue_name", "status", "tries", "available_at", "locked_by", "error"]
+    list_display = ["id", "job_type", "status", "tries", "error", "available_at", "queue_name", "locked_by"]
     list_filter = ["status", JobTypeFilter, QueueFilter, CauseFilter]
     search_fields = ["id"]  # shows the field; get_search_results says what is searched
     search_help_text = "A job's id, an idempotency key, or words in the error of a dead letter."
@@ -36,12 +36,11 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     show_full_result_count = False
     actions = ["requeue", "discard"]
     fieldsets = [
-        (None, {"fields": ["job_type", "queue_name", "status", "priority", "tries", "progress", "idempotency_key"]}),
-        ("Times", {"fields": ["created_at", "available_at", "started_at", "finished_at"]}),
-        ("Lock", {"fields": ["locked_by", "locked_at", "lock_token", "claim_alone"]}),
+        (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text", "attempts_table"]}),
         ("Content", {"fields": ["payload_text", "result_text"]}),
-        ("Failure", {"fields": ["error_text"]}),
-        ("History", {"fields": ["attempts_table"]}),
+        ("Times", {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
+        ("Place", {"fields": [("queue_name", "priority"), "idempotency_key"]}),
+        ("Lock", {"fields": [("locked_by", "locked_at"), ("lock_token", "claim_alone")]}),
     ]
 
     # Rights
@@ -137,7 +136,13 @@ class ProcessingJobAdmin(admin.ModelAdmin):
 
 
 def _cells(entry: dict[str, Any], columns: tuple[str, ...]) -> SafeString:
-    return format_html_join("", "<td>{}</td>", ((entry.get(column, ""),) for column in columns))
+    return format_html_join("", "<td>{}</td>", ((_cell(column, entry.get(column)),) for column in columns))
+
+
+def _cell(column: str, value: Any) -> str:
+    """Times stand in the history as ISO texts; to the second they are easier to compare."""
+    text = "" if value is None else str(value)
+    return text[:19].replace("T", " ") if column.endswith("_at") else text
 
 
 def _preformatted(text: str) -> SafeString:
