@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "ninja",  # serves the API's documentation from its own files, not from a CDN
     "dms_project.tokens",
+    "dms_project.operators",
     "jobqueue",
     "documents",
 ]
