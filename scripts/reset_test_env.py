@@ -36,8 +36,8 @@ def drop_test_databases(url: str) -> None:
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(url, dbname="postgres", autocommit=True, connect_timeout=5) as connection:
         rows = connection.execute(
-            "SELECT datname FROM pg_database WHERE datname = %(test)s OR starts_with(datname, %(test)s || '_') ORDER BY 1",
-            {"test": f"test_{name}"},
+            "SELECT datname FROM pg_database WHERE datname = %s OR starts_with(datname, %s) ORDER BY datname",
+            [f"test_{name}", f"test_{name}_"],
         ).fetchall()
         for (database,) in rows:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))
