@@ -52,7 +52,7 @@ def sleep(context: JobContext) -> None:
     deadline = time.monotonic() + context.payload.get("seconds", 60)
     while time.monotonic() < deadline and not (until and Path(until).exists()):
         time.sleep(0.02)
-    ledger.write("held", job=context.job.pk, held=context.still_held())
+    ledger.write("held", job=context.job.pk, schema=ledger.current_schema(), held=context.still_held())
     _end(context)
 
 
