@@ -149,7 +149,7 @@ class TestSessions:
         assert [query["sql"].split()[0] for query in queries] == ["SELECT"]
 
     def test_a_session_from_a_pool_is_in_the_tenant_whoever_had_it_before(self, committed_db):
-        pooled = connection.copy(alias="pooled")
+        pooled = connection.copy()
         pooled.settings_dict |= {"CONN_MAX_AGE": 0}
         pooled.settings_dict["OPTIONS"] = {**pooled.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 1}}
         try:
