@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, OperationalError, connections
+from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from jobqueue import events
 from jobqueue.conf import conf
@@ -20,6 +20,10 @@ from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
 from jobqueue.weather import Weather
 
+# What passes by itself: a lost connection, a restart, a server that is read-only for now (InternalError).
+_WEATHER = (OperationalError, InterfaceError, InternalError)
+#: How soon to look again while the keeper has no sign of life to show yet.
+_NOT_READY_SECONDS = 0.02
 #: How long the list of tenants is believed.
 _TENANTS_FRESH_SECONDS = 2.0
 
@@ -56,6 +60,11 @@ class Dispatcher:
         self._giving_back = False
         #: Set when nothing runs and everything is recorded, after a stop or a drain; or when jobs were given back.
         self.finished = threading.Event()
+
+    @property
+    def tenants_in_trouble(self) -> int:
+        """How many tenants could not be looked into at the last try."""
+        return len(self._ailing)
 
     @property
     def running(self) -> int:
@@ -98,10 +107,10 @@ class Dispatcher:
             self.finished.set()
         elif self._stopping:
             self._finish_if_idle()
-        elif self._keeper.ready.is_set():
-            found = self._claim_round()
-            if not found and self._service.drain:
-                self._finish_if_idle()
+        elif not self._keeper.ready.is_set():
+            return _NOT_READY_SECONDS
+        elif not self._claim_round() and self._service.drain:
+            self._finish_if_idle()
         return conf().poll_interval.total_seconds() * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
 
     def _record(self) -> None:
@@ -113,7 +122,7 @@ class Dispatcher:
                     self._record_one(ending)
             except LockLost:
                 events.lock_lost(ending.claim, "what it did is not recorded")
-            except (OperationalError, InterfaceError):
+            except _WEATHER:
                 raise
             except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
                 events.not_recorded(ending.claim)
@@ -174,7 +183,7 @@ class Dispatcher:
                 jobs = self._queue.dequeue_many(
                     service.name, limit, service.job_types, service.queue_names, holder_key=self._keeper.holder_key
                 )
-        except (OperationalError, InterfaceError):
+        except _WEATHER:
             raise
         except Exception as error:  # noqa: BLE001
             # A tenant in trouble (no schema, not migrated) must not stop the others; said once, not each time.

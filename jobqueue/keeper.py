@@ -78,13 +78,15 @@ class Keeper:
                 if now - renewed >= older_than:
                     due[claim.tenant].append(claim)
         for tenant, claims in due.items():
+            before = {claim: claim.job.locked_at for claim in claims}
             held = self._renew_in(tenant, claims)
             with self._lock:
                 for claim in claims:
                     if claim.job.pk not in held:
                         self._renewed.pop(claim, None)
                         events.lock_lost(claim, "another worker may have the job, or it was cancelled")
-                    elif claim in self._renewed:
+                    elif claim in self._renewed and claim.job.locked_at != before[claim]:
+                        # One whose row is locked stays due, and is renewed as soon as its handler's transaction ends.
                         self._renewed[claim] = now
 
     def _renew_in(self, tenant: str, claims: list[Claim]) -> set[int]:

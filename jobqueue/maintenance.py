@@ -8,7 +8,7 @@ from django.db.models.functions import Concat, Now
 
 from jobqueue.history import with_attempt
 from jobqueue.models import ProcessingJob
-from jobqueue.statements import look_for_dead_workers
+from jobqueue.statements import Suspect, look_for_dead_workers
 from jobqueue.states import JobStatus, Outcome
 
 WORKER_DIED = "worker died"
@@ -25,24 +25,40 @@ def rescue(using: str, *, stale_after: timedelta, grace: timedelta | None) -> in
 
     Args:
         using: The database's alias.
-        stale_after: The age of a lock that proves death by itself.
-        grace: How long a promised sign of life may be missing; None: it is not looked at.
+        stale_after: The age at which a lock is stale.
+        grace: How long a holder is suspected on one evidence alone before it counts as dead; None: signs of life are
+            not looked at.
     """
-    # Without a grace time only the age of the lock counts; an endless one says the same.
-    suspects = look_for_dead_workers(using, stale_after=stale_after, grace=grace or timedelta(days=36500), limit=_LIMIT)
+    suspects = look_for_dead_workers(using, stale_after=stale_after, grace=grace or timedelta(0), limit=_LIMIT)
     if not suspects:
         return 0
+    heeds_signs = grace is not None
+    dead = [suspect for suspect in suspects if _is_dead(suspect, heeds_signs)]
+    alive = [suspect for suspect in suspects if suspect not in dead]
+    suspected = [suspect.id for suspect in alive if heeds_signs and (suspect.stale or suspect.missing)]
+    cleared = [suspect.id for suspect in alive if suspect.id not in suspected]
 
     def rows(ids: Iterable[int]) -> QuerySet[ProcessingJob]:
         return ProcessingJob.objects.using(using).filter(pk__in=list(ids))
 
-    dead = {suspect for suspect in suspects if suspect.stale or (not suspect.alive and suspect.missed_for_long)}
-    others = [suspect for suspect in suspects if suspect not in dead]
-    rows(s.id for s in others if s.alive).update(holder_missing_since=None)
-    rows(s.id for s in others if not s.alive).filter(holder_missing_since=None).update(holder_missing_since=Now())
-    _end_attempt(rows(s.id for s in dead if not s.exhausted), JobStatus.PENDING)
-    _end_attempt(rows(s.id for s in dead if s.exhausted), JobStatus.DEAD_LETTER)
+    rows(cleared).update(suspected_since=None)
+    rows(suspected).filter(suspected_since=None).update(suspected_since=Now())
+    _end_attempt(rows(suspect.id for suspect in dead if not suspect.exhausted), JobStatus.PENDING)
+    _end_attempt(rows(suspect.id for suspect in dead if suspect.exhausted), JobStatus.DEAD_LETTER)
     return len(dead)
+
+
+def _is_dead(suspect: Suspect, heeds_signs: bool) -> bool:
+    """Judge by both evidences: a stale lock and a missing sign of life.
+
+    One of them alone is suspected first: the connection of a worker may break, and a handler's long transaction may
+    keep a living worker from renewing. Right after a restart of the server neither proves anything.
+    """
+    if not (heeds_signs and suspect.promised):
+        return suspect.stale
+    if not suspect.settled:
+        return False
+    return (suspect.stale and suspect.missing) or ((suspect.stale or suspect.missing) and suspect.for_long)
 
 
 def _end_attempt(jobs: QuerySet[ProcessingJob], status: JobStatus) -> None:
@@ -52,7 +68,7 @@ def _end_attempt(jobs: QuerySet[ProcessingJob], status: JobStatus) -> None:
         locked_by=None,
         lock_token=None,
         holder_key=None,
-        holder_missing_since=None,
+        suspected_since=None,
         claim_alone=True,
         last_error=Concat(Value(f"{WORKER_DIED} ("), F("locked_by"), Value(")")),
         history=with_attempt(Outcome.WORKER_DIED, WORKER_DIED),

@@ -33,7 +33,8 @@ class ProcessingJob(models.Model):
     lock_token = models.UUIDField(null=True)
     # The advisory lock by which the holder shows that it lives (jobqueue.sign_of_life). NULL: it promised none.
     holder_key = models.IntegerField(null=True)
-    holder_missing_since = models.DateTimeField(null=True)
+    # Its sign of life is missing, or its lock stale though it promised one; NULL: all is well.
+    suspected_since = models.DateTimeField(null=True)
     # Its worker died: handed out by itself, so that a poisonous job doesn't cost its neighbours an attempt.
     claim_alone = models.BooleanField(db_default=False)
 

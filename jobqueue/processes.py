@@ -40,6 +40,7 @@ class WorkerProcesses:
     def __init__(self, count: int) -> None:
         self._children = [_Child(number) for number in range(1, count + 1)]
         self._signals: list[int] = []
+        self._ended_badly = False
 
     def run(self) -> int:
         """Run until all children have ended; returns 0, or 1 if one ended badly while stopping."""
@@ -50,11 +51,9 @@ class WorkerProcesses:
             while passed_on < len(self._signals):
                 self._pass_on(self._signals[passed_on])
                 passed_on += 1
-            status = self._look_after_children()
-            if status is not None:
-                return status
+            self._look_after_children()
             time.sleep(0.1)
-        return 0
+        return 1 if self._ended_badly else 0
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._signals.append(number)
@@ -64,8 +63,8 @@ class WorkerProcesses:
             if child.process is not None and child.process.poll() is None:
                 child.process.send_signal(number)
 
-    def _look_after_children(self) -> int | None:
-        """Start, bury and replace; return a status when everything has ended."""
+    def _look_after_children(self) -> None:
+        """Start them, bury those that died, and replace them unless told to stop."""
         now = time.monotonic()
         for child in list(self._children):
             if child.process is None:
@@ -78,10 +77,10 @@ class WorkerProcesses:
                 if status == 0 or -status in self._signals:
                     self._children.remove(child)
                 elif self._signals:
-                    return self._end_badly()
+                    self._children.remove(child)
+                    self._ended_badly = True
                 else:
                     self._bury(child, status)
-        return None if self._children else 0
 
     def _start(self, child: _Child) -> None:
         environment = os.environ | {CHILD_NUMBER: str(child.number), PARENT: str(os.getpid())}
@@ -98,9 +97,3 @@ class WorkerProcesses:
         logger.error("worker process %s ended with status %s; replaced in %.1f s", child.number, status, pause)
         child.process = None
         child.start_at = now + pause
-
-    def _end_badly(self) -> int:
-        for child in self._children:
-            if child.process is not None:
-                child.process.wait()
-        return 1

@@ -18,7 +18,7 @@ from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
 from jobqueue.models import WORKER_NAME_MAX_LENGTH, ProcessingJob
-from jobqueue.specs import JobSpec, check_integer, check_text
+from jobqueue.specs import JobSpec, check_integer, check_names, check_text
 from jobqueue.states import JobStatus, Outcome
 
 __all__ = ["JobSpec", "Queue"]
@@ -28,7 +28,7 @@ _UNLOCKED: dict[str, Any] = {
     "locked_at": None,
     "locked_by": None,
     "holder_key": None,
-    "holder_missing_since": None,
+    "suspected_since": None,
 }
 
 
@@ -152,6 +152,8 @@ class Queue:
         """
         check_text("worker_id", worker_id, WORKER_NAME_MAX_LENGTH)
         check_integer("limit", limit, 1, 100_000)
+        check_names("job_types", job_types)
+        check_names("queue_names", queue_names)
         with transaction.atomic(self.using):
             maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=conf().sign_of_life_grace)
             due = self._jobs().filter(status=JobStatus.PENDING, available_at__lte=Now())
@@ -173,7 +175,7 @@ class Queue:
             "locked_by": worker_id,
             "lock_token": uuid4(),
             "holder_key": holder_key,
-            "holder_missing_since": None,
+            "suspected_since": None,
             "progress": None,
         }
         self._jobs().filter(pk__in=[job.pk for job in jobs]).update(attempts=F("attempts") + 1, **claim)
@@ -244,13 +246,18 @@ class Queue:
         """Extend the locks, and return the jobs still held.
 
         A row that another transaction has locked is not waited for: that may be its own handler's, which completes
-        the job at the end of a long transaction. Such a job still counts as held.
+        the job at the end of a long transaction. Such a job still counts as held; its ``locked_at`` stays as it was,
+        where that of a renewed one is moved.
         """
         held = fence.still_held(self.using, jobs)
         if held:
             with transaction.atomic(self.using):
                 free = fence.lock_in_id_order(self.using, held)
-                self._jobs().filter(pk__in=[pk for pk, _ in free]).update(locked_at=Now())
+                rows = self._jobs().filter(pk__in=[pk for pk, _ in free])
+                rows.update(locked_at=Now(), suspected_since=None)
+                moved = dict(rows.values_list("pk", "locked_at"))
+            for job in held:
+                job.locked_at = moved.get(job.pk, job.locked_at)
         return held
 
     def release(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
@@ -379,6 +386,8 @@ def _one(job_id: int, decided: Decided) -> None:
     for reason in decided.refused.values():
         if reason == "unknown":
             raise _job_not_found(job_id)
+        if reason == "locked":
+            raise NotDeadLettered(f"Somebody else is just deciding about job {job_id}; nothing was changed.")
         raise NotDeadLettered(f"Job {job_id} is {reason}, not dead_letter; nothing was changed.")
 
 

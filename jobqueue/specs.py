@@ -1,5 +1,6 @@
 """What a caller asks for when it enqueues, checked before any SQL runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -93,6 +94,12 @@ def check_integer(name: str, value: object, low: int, high: int) -> None:
         raise InvalidJob(f"{name} must be an int, not {type(value).__name__}.")
     if not low <= value <= high:
         raise InvalidJob(f"{name} is {value}; it must be from {low} to {high}.")
+
+
+def check_names(name: str, value: Sequence[str] | None) -> None:
+    """Raise ``InvalidJob`` for a single text where several names are meant: its letters would be taken for them."""
+    if isinstance(value, str):
+        raise InvalidJob(f"{name} must be a list of names, not the text {value!r}.")
 
 
 def _max_attempts(job_type: str) -> int:

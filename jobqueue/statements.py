@@ -29,7 +29,8 @@ RETURNING id, idempotency_key, available_at, created_at
 
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
-# The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once.
+# The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once and may
+# have kept them from renewing their locks.
 _LOOK = """
 WITH living AS MATERIALIZED (
     SELECT objid::bigint AS holder_key
@@ -37,16 +38,19 @@ WITH living AS MATERIALIZED (
     WHERE locktype = 'advisory' AND classid = %(lock_class)s AND objsubid = 2 AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 )
-SELECT id, attempts >= max_attempts AS exhausted, locked_at < statement_timestamp() - %(stale_after)s AS stale,
-       holder_key IS NULL OR holder_key IN (SELECT holder_key FROM living) AS alive,
-       coalesce(holder_missing_since < statement_timestamp() - %(grace)s, false)
-           AND pg_postmaster_start_time() < statement_timestamp() - %(grace)s AS missed_for_long
+SELECT id,
+       attempts >= max_attempts AS exhausted,
+       locked_at < statement_timestamp() - %(stale_after)s AS stale,
+       holder_key IS NOT NULL AS promised,
+       holder_key IS NOT NULL AND holder_key NOT IN (SELECT holder_key FROM living) AS missing,
+       coalesce(suspected_since < statement_timestamp() - %(grace)s, false) AS for_long,
+       pg_postmaster_start_time() < statement_timestamp() - %(grace)s AS settled
 FROM processing_jobs
 WHERE status = 'processing'
   AND (
       locked_at < statement_timestamp() - %(stale_after)s
-      OR holder_key IS NOT NULL
-         AND (holder_missing_since IS NOT NULL OR holder_key NOT IN (SELECT holder_key FROM living))
+      OR suspected_since IS NOT NULL
+      OR holder_key IS NOT NULL AND holder_key NOT IN (SELECT holder_key FROM living)
   )
 ORDER BY id
 LIMIT %(limit)s
@@ -82,13 +86,20 @@ def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> list[Inserted]:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A running job whose lock is stale or whose holder's sign of life is, or was, missing."""
+    """A running job whose holder may be dead, or was suspected to be."""
 
     id: int
     exhausted: bool
+    #: The lock is older than allowed.
     stale: bool
-    alive: bool
-    missed_for_long: bool
+    #: The holder promised a sign of life ...
+    promised: bool
+    #: ... which is missing now.
+    missing: bool
+    #: Suspected for longer than the grace time.
+    for_long: bool
+    #: The server runs for longer than the grace time.
+    settled: bool
 
 
 def look_for_dead_workers(using: str, *, stale_after: timedelta, grace: timedelta, limit: int) -> list[Suspect]:

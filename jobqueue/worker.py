@@ -36,6 +36,7 @@ class Worker:
 
     def __init__(self, service: Service, queue: Queue, tenants: TenantSource, *, parent: int | None = None) -> None:
         self._parent = parent
+        self._drain = service.drain
         self._keeper = Keeper(queue, tenants)
         self._dispatcher = Dispatcher(service, queue, tenants, self._keeper)
         self._ending = threading.Event()
@@ -51,7 +52,7 @@ class Worker:
         """Work until stopped or drained.
 
         Returns:
-            The exit status: 0, or 1 if a loop gave up or jobs could not be given back.
+            The exit status: 0, or 1 if a loop gave up, jobs could not be given back, or a tenant not be drained.
         """
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -96,4 +97,5 @@ class Worker:
             if any(thread.gave_up for thread in self._threads):
                 self.left_running = True
                 return 1
-        return 0
+        undrained = self._drain and not self._signals and self._dispatcher.tenants_in_trouble
+        return 1 if undrained else 0

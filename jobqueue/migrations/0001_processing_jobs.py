@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ("locked_by", models.CharField(max_length=200, null=True)),
                 ("lock_token", models.UUIDField(null=True)),
                 ("holder_key", models.IntegerField(null=True)),
-                ("holder_missing_since", models.DateTimeField(null=True)),
+                ("suspected_since", models.DateTimeField(null=True)),
                 ("claim_alone", models.BooleanField(db_default=False)),
                 ("idempotency_key", models.CharField(max_length=255, null=True)),
                 (

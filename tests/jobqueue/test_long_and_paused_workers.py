@@ -47,11 +47,6 @@ def test_a_job_longer_than_the_stale_limit_runs_once(both: BothTenants, start: S
     assert [first.terminate(), second.terminate()] == [0, 0]
 
 
-@pytest.mark.xfail(
-    reason="A transaction that holds the job's row keeps its lock from being renewed; when it commits after the stale"
-    " limit the row is stale at once, and another worker may take it before the keeper renews it.",
-    strict=False,
-)
 def test_a_handler_in_one_long_transaction_runs_once(both: BothTenants, start: Start) -> None:
     """Q15, variant: the handler wrote to its own row, so that nobody can renew the lock until it commits."""
     long = both.enqueue("test.long_transaction", {"seconds": 3})

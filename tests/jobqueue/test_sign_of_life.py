@@ -52,7 +52,7 @@ def look(queue: Queue) -> None:
 
 def let_pass(duration: timedelta) -> None:
     """Make what is marked as missing be so for longer."""
-    ProcessingJob.objects.update(holder_missing_since=F("holder_missing_since") - duration)
+    ProcessingJob.objects.update(suspected_since=F("suspected_since") - duration)
 
 
 def test_a_job_whose_holder_lives_is_left_alone(queue: Queue, jobs: Jobs, holder: Holder) -> None:
@@ -73,7 +73,7 @@ def test_a_job_whose_holder_vanishes_is_marked_first_and_delivered_after_the_gra
     look(queue)
     marked = row(job)
     assert marked.status == "processing"
-    assert marked.holder_missing_since is not None
+    assert marked.suspected_since is not None
 
     let_pass(GRACE - timedelta(seconds=1))
     look(queue)
@@ -82,7 +82,7 @@ def test_a_job_whose_holder_vanishes_is_marked_first_and_delivered_after_the_gra
     let_pass(timedelta(seconds=1))
     claim = queue.dequeue("w2")
     assert (claim.pk, claim.attempts) == (job.pk, 2)
-    assert (row(job).holder_key, row(job).holder_missing_since) == (None, None)
+    assert (row(job).holder_key, row(job).suspected_since) == (None, None)
     assert row(job).last_error == "worker died (w1)"
 
 
@@ -90,11 +90,11 @@ def test_the_mark_is_not_moved_by_looking_again(queue: Queue, jobs: Jobs, holder
     job = jobs.processing(holder_key=holder.key)
     holder.die()
     look(queue)
-    since = row(job).holder_missing_since
+    since = row(job).suspected_since
 
     look(queue)
 
-    assert row(job).holder_missing_since == since
+    assert row(job).suspected_since == since
 
 
 def test_a_holder_that_comes_back_within_the_grace_time_is_unmarked(queue: Queue, jobs: Jobs, holder: Holder) -> None:
@@ -102,7 +102,7 @@ def test_a_holder_that_comes_back_within_the_grace_time_is_unmarked(queue: Queue
     before = columns(job)
     holder.die()
     look(queue)
-    assert row(job).holder_missing_since is not None
+    assert row(job).suspected_since is not None
 
     holder.show()
     look(queue)
@@ -123,7 +123,7 @@ def test_a_holder_that_shows_itself_again_is_not_judged_by_an_old_mark(
     look(queue)
 
     assert row(job).status == "processing"
-    assert row(job).holder_missing_since is None
+    assert row(job).suspected_since is None
 
 
 def test_whoever_promised_no_sign_of_life_is_judged_by_the_lock_alone(queue: Queue, jobs: Jobs) -> None:
@@ -136,9 +136,37 @@ def test_whoever_promised_no_sign_of_life_is_judged_by_the_lock_alone(queue: Que
     assert queue.dequeue("w2").pk == job.pk
 
 
-def test_a_holder_that_lives_but_does_not_renew_loses_the_job(queue: Queue, jobs: Jobs, holder: Holder) -> None:
+def test_a_holder_that_lives_but_does_not_renew_loses_the_job_after_the_grace_time(
+    queue: Queue, jobs: Jobs, holder: Holder
+) -> None:
+    """A handler's long transaction keeps a living worker from renewing: it can do so as soon as that ends."""
     job = jobs.processing(holder_key=holder.key)
     age_lock(job)
+
+    look(queue)
+    assert queue.still_held(job)
+    let_pass(GRACE)
+
+    assert queue.dequeue("w2").pk == job.pk
+
+
+def test_a_lock_that_is_renewed_within_the_grace_time_is_not_lost(queue: Queue, jobs: Jobs, holder: Holder) -> None:
+    job = jobs.processing(holder_key=holder.key)
+    age_lock(job)
+    look(queue)
+
+    assert queue.renew([job]) == [job]
+    let_pass(timedelta(hours=1))
+    look(queue)
+
+    assert queue.still_held(job)
+    assert row(job).suspected_since is None
+
+
+def test_a_stale_lock_whose_holder_is_gone_is_delivered_at_once(queue: Queue, jobs: Jobs, holder: Holder) -> None:
+    job = jobs.processing(holder_key=holder.key)
+    age_lock(job)
+    holder.die()
 
     assert queue.dequeue("w2").pk == job.pk
 
@@ -167,7 +195,7 @@ def test_a_lock_of_another_kind_with_the_same_number_is_no_sign_of_life(
     look(queue)
     foreign.session.close()
 
-    assert row(job).holder_missing_since is not None
+    assert row(job).suspected_since is not None
 
 
 def test_a_worker_that_dies_on_the_last_attempt_leaves_a_dead_letter(queue: Queue, jobs: Jobs, holder: Holder) -> None:
