@@ -3,14 +3,15 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
 from django.db.models.functions import Now
 
-from jobqueue import backoff, handlers, maintenance
+from jobqueue import backoff, dead_letters, handlers, maintenance
 from jobqueue.conf import conf
+from jobqueue.dead_letters import Decided
 from jobqueue.error_text import describe
 from jobqueue.exceptions import InvalidJob, JobNotFound, LockLost, NoJobAvailable, NotDeadLettered
 from jobqueue.history import with_attempt
@@ -249,7 +250,7 @@ class Queue:
         if held:
             with transaction.atomic(self.using):
                 free = self._locked_in_id_order(held)
-                self._jobs().filter(pk__in=free).update(locked_at=Now())
+                self._jobs().filter(pk__in=[pk for pk, _ in free]).update(locked_at=Now())
         return held
 
     def release(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
@@ -260,15 +261,15 @@ class Queue:
         """
         jobs = list(jobs)
         with transaction.atomic(self.using):
-            free = set(self._locked_in_id_order(jobs))
-            self._jobs().filter(pk__in=free).update(
+            free = self._locked_in_id_order(jobs)
+            self._jobs().filter(pk__in=[pk for pk, _ in free]).update(
                 status=JobStatus.PENDING,
                 attempts=F("attempts") - 1,
                 lock_token=None,
                 history=with_attempt(Outcome.RELEASED),
                 **_UNLOCKED,
             )
-        return [job for job in jobs if job.pk in free]
+        return [job for job in jobs if (job.pk, job.lock_token) in free]
 
     def report_progress(self, job: ProcessingJob, percent: int) -> None:
         """Record how far a held job is, 0 to 100.
@@ -293,7 +294,7 @@ class Queue:
             JobNotFound: There is no such job.
             NotDeadLettered: It is in another status; nothing was changed.
         """
-        self._from_dead_letter(job_id, status=JobStatus.PENDING, attempts=0, available_at=Now())
+        _one(job_id, dead_letters.requeue(self.using, [job_id]))
 
     def discard(self, job_id: int) -> None:
         """Give a dead letter up: ``failed``, final.
@@ -302,7 +303,23 @@ class Queue:
             JobNotFound: There is no such job.
             NotDeadLettered: It is in another status; nothing was changed.
         """
-        self._from_dead_letter(job_id, status=JobStatus.FAILED, finished_at=Now())
+        _one(job_id, dead_letters.discard(self.using, [job_id]))
+
+    def requeue_dead_letters(self, job_ids: Sequence[int], *, spread: timedelta = timedelta(0)) -> Decided:
+        """Let many dead letters run again, by a constant number of statements in one transaction.
+
+        Args:
+            job_ids: Best in batches of some 1,000.
+            spread: Each becomes due at a random moment within it, so that they don't all come at once.
+
+        Returns:
+            What was done, and what was refused and why; one refusal doesn't hinder the others.
+        """
+        return dead_letters.requeue(self.using, job_ids, spread=spread)
+
+    def discard_dead_letters(self, job_ids: Sequence[int]) -> Decided:
+        """Give many dead letters up; answers like ``requeue_dead_letters``."""
+        return dead_letters.discard(self.using, job_ids)
 
     def cancel(self, job_id: int) -> bool:
         """End a job that waits or runs: ``failed``, final. A worker that runs it loses its lock.
@@ -352,18 +369,18 @@ class Queue:
         tokens = dict(claims.values_list("pk", "lock_token"))
         return [job for job in jobs if job.lock_token and tokens.get(job.pk) == job.lock_token]
 
-    def _locked_in_id_order(self, jobs: Sequence[ProcessingJob]) -> list[int]:
-        """Lock the rows that these claims hold, in id order against deadlocks, skipping those that are locked."""
-        tokens = {job.pk: job.lock_token for job in jobs}
+    def _locked_in_id_order(self, jobs: Iterable[ProcessingJob]) -> set[tuple[int, UUID]]:
+        """Lock the rows that these claims hold, in id order against deadlocks, skipping those that are locked.
+
+        Returns:
+            Id and token of each: an old and a new claim of one job may be in the same batch.
+        """
+        claims = {(job.pk, job.lock_token) for job in jobs if job.lock_token is not None}
         rows = self._jobs().filter(
-            pk__in=tokens, lock_token__in=set(tokens.values()) - {None}, status=JobStatus.PROCESSING
+            pk__in={pk for pk, _ in claims}, lock_token__in={token for _, token in claims}, status=JobStatus.PROCESSING
         )
         locked = rows.order_by("pk").select_for_update(skip_locked=True).values_list("pk", "lock_token")
-        return [pk for pk, token in locked if tokens[pk] == token]
-
-    def _from_dead_letter(self, job_id: int, **changes: Any) -> None:
-        if not self._jobs().filter(pk=job_id, status=JobStatus.DEAD_LETTER).update(**changes):
-            raise NotDeadLettered(f"Job {job_id} is {self.status(job_id)}, not dead_letter; nothing was changed.")
+        return claims.intersection(locked)
 
 
 def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:
@@ -372,6 +389,14 @@ def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:
         if job.claim_alone:
             return jobs[: max(position, 1)]
     return jobs
+
+
+def _one(job_id: int, decided: Decided) -> None:
+    """Raise what the decision about a single job was refused for."""
+    for reason in decided.refused.values():
+        if reason == "unknown":
+            raise JobNotFound(f"There is no job {job_id}.")
+        raise NotDeadLettered(f"Job {job_id} is {reason}, not dead_letter; nothing was changed.")
 
 
 def _lock_lost(job: ProcessingJob) -> LockLost:

@@ -73,6 +73,9 @@ class Migration(migrations.Migration):
                         fields=["locked_at"],
                         name="jobs_processing",
                     ),
+                    models.Index(
+                        condition=models.Q(("status", "dead_letter")), fields=["id"], name="jobs_dead_letters"
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(fields=("idempotency_key",), name="idempotency_key_is_unique"),

@@ -1,46 +1,46 @@
-"""The jobs in Django's admin: to read, and for dead letters to requeue or discard."""
+"""The jobs in the admin: to read, and for dead letters to requeue or discard."""
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.contrib import admin, messages
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import ngettext
 
+from jobqueue.admin.causes import CausesView
+from jobqueue.admin.decisions import decide
+from jobqueue.admin.filters import CauseFilter, JobTypeFilter, QueueFilter
+from jobqueue.admin.paging import CappedPaginator
+from jobqueue.counts import LIMIT, count_jobs
 from jobqueue.error_text import summary
-from jobqueue.exceptions import JobNotFound, NotDeadLettered
 from jobqueue.models import ProcessingJob
-from jobqueue.queue import Queue
+from jobqueue.states import JobStatus
 
-
-if TYPE_CHECKING:
-    _ModelAdmin = admin.ModelAdmin[ProcessingJob]
-else:
-    _ModelAdmin = admin.ModelAdmin  # takes no type parameter at run time
+_BIGINT_MAX = 2**63 - 1
 
 
 @admin.register(ProcessingJob)
-class ProcessingJobAdmin(_ModelAdmin):
+class ProcessingJobAdmin(admin.ModelAdmin):
     """Nothing can be edited: what changes a job's state is the queue, here by two actions with rights of their own."""
 
-    list_display = ["id", "job_type", "queue_name", "status", "tries", "available_at", "locked_by", "error"]
-    list_filter = ["status", "queue_name", "job_type"]
-    search_fields = ["=id", "job_type", "idempotency_key", "last_error"]
+    list_display = ["id", "job_type", "status", "tries", "error", "available_at", "queue_name", "locked_by"]
+    list_filter = ["status", JobTypeFilter, QueueFilter, CauseFilter]
+    search_fields = ["id"]  # shows the field; get_search_results says what is searched
+    search_help_text = "A job's id, an idempotency key, or words in the error of a dead letter."
     ordering = ["-id"]
     list_per_page = 50
+    paginator = CappedPaginator
     show_full_result_count = False
     actions = ["requeue", "discard"]
     fieldsets = [
-        (None, {"fields": ["job_type", "queue_name", "status", "priority", "tries", "progress", "idempotency_key"]}),
-        ("Times", {"fields": ["created_at", "available_at", "started_at", "finished_at"]}),
-        ("Lock", {"fields": ["locked_by", "locked_at", "lock_token", "claim_alone"]}),
+        (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text", "attempts_table"]}),
         ("Content", {"fields": ["payload_text", "result_text"]}),
-        ("Failure", {"fields": ["error_text"]}),
-        ("History", {"fields": ["attempts_table"]}),
+        ("Times", {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
+        ("Place", {"fields": [("queue_name", "priority"), "idempotency_key"]}),
+        ("Lock", {"fields": [("locked_by", "locked_at"), ("lock_token", "claim_alone")]}),
     ]
 
     # Rights
@@ -65,39 +65,39 @@ class ProcessingJobAdmin(_ModelAdmin):
         """Return whether the user may discard dead letters."""
         return request.user.has_perm("jobqueue.discard_processingjob")
 
-    # Actions
+    # Pages and actions
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page of causes."""
+        causes = self.admin_site.admin_view(CausesView.as_view(model_admin=self))
+        return [path("causes/", causes, name="jobqueue_causes"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show how much waits, runs and died above the list."""
+        counts = {"counts": count_jobs(self.get_queryset(request).db), "count_limit": LIMIT}
+        return super().changelist_view(request, (extra_context or {}) | counts)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search what an index finds: id, key, and the errors of the dead letters."""
+        term = search_term.strip().replace("\0", "")
+        if not term:
+            return queryset, False
+        wanted = Q(idempotency_key=term) | Q(status=JobStatus.DEAD_LETTER, last_error__icontains=term)
+        if term.isascii() and term.isdecimal() and int(term) <= _BIGINT_MAX:
+            wanted |= Q(pk=int(term))
+        return queryset.filter(wanted), False
 
     @admin.action(description="Requeue dead letters", permissions=["requeue"])
-    def requeue(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> None:
+    def requeue(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> HttpResponse | None:
         """Let the selected dead letters run again."""
-        self._decide(request, queryset, "requeued", Queue(queryset.db).requeue_dead_letter)
+        return decide(self, request, queryset, "requeue")
 
     @admin.action(description="Discard dead letters", permissions=["discard"])
-    def discard(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> None:
+    def discard(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> HttpResponse | None:
         """Give the selected dead letters up."""
-        self._decide(request, queryset, "discarded", Queue(queryset.db).discard)
-
-    def _decide(
-        self, request: HttpRequest, jobs: QuerySet[ProcessingJob], done_word: str, verb: Callable[[int], None]
-    ) -> None:
-        """Apply the verb to each job and say what was done and what was refused; each job decides for itself."""
-        done, refused = 0, []
-        for job in jobs.order_by("pk").only("pk", "job_type"):
-            try:
-                verb(job.pk)
-            except (NotDeadLettered, JobNotFound) as error:
-                refused.append(str(error))
-                continue
-            done += 1
-            self.log_change(request, job, f"{done_word.capitalize()} in the admin.")
-        if done:
-            text = ngettext("%(n)s job was %(verb)s.", "%(n)s jobs were %(verb)s.", done)
-            self.message_user(request, text % {"n": done, "verb": done_word}, messages.SUCCESS)
-        if refused:
-            text = ngettext(
-                "%(n)s job was refused: %(first)s", "%(n)s jobs were refused, the first: %(first)s", len(refused)
-            )
-            self.message_user(request, text % {"n": len(refused), "first": refused[0]}, messages.WARNING)
+        return decide(self, request, queryset, "discard")
 
     # What is shown
 
@@ -136,8 +136,14 @@ class ProcessingJobAdmin(_ModelAdmin):
 
 
 def _cells(entry: dict[str, Any], columns: tuple[str, ...]) -> SafeString:
-    return format_html_join("", "<td>{}</td>", ((entry.get(column, ""),) for column in columns))
+    return format_html_join("", "<td>{}</td>", ((_cell(column, entry.get(column)),) for column in columns))
+
+
+def _cell(column: str, value: Any) -> str:
+    """Times stand in the history as ISO texts; to the second they are easier to compare."""
+    text = "" if value is None else str(value)
+    return text[:19].replace("T", " ") if column.endswith("_at") else text
 
 
 def _preformatted(text: str) -> SafeString:
-    return format_html('<pre style="white-space: pre-wrap; margin: 0">{}</pre>', text)
+    return format_html('<pre class="jobqueue-text">{}</pre>', text)

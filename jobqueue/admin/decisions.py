@@ -1,0 +1,88 @@
+"""What the admin does when people decide about dead letters: ask if it is about many, do it, say it, record it."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from jobqueue.dead_letters import Decided
+from jobqueue.models import ProcessingJob
+from jobqueue.queue import Queue
+
+#: More than this many are asked about first.
+_ASK_ABOVE = 100
+_BATCH = 1_000
+#: Many jobs requeued at once become due within this time, so that what killed them isn't hit by all of them at once.
+_SPREAD_PER_JOB = timedelta(milliseconds=10)
+_PAST = {"requeue": "requeued", "discard": "discarded"}
+
+
+def decide(
+    model_admin: admin.ModelAdmin, request: HttpRequest, jobs: QuerySet[ProcessingJob], verb: str
+) -> HttpResponse | None:
+    """Carry an admin action out, or return the page that asks whether it is meant."""
+    how_many = jobs.count()
+    if how_many > _ASK_ABOVE and "confirmed" not in request.POST:
+        return _question(model_admin, request, how_many, verb)
+    decided = decide_and_record(request, jobs.db, jobs.order_by("pk").values_list("pk", flat=True).iterator(), verb)
+    report(model_admin, request, decided, verb)
+    return None
+
+
+def decide_and_record(request: HttpRequest, using: str, ids: Iterable[int], verb: str) -> Decided:
+    """Requeue or discard in batches, each a short transaction together with its audit entries."""
+    queue = Queue(using)
+    act: dict[str, Callable[[list[int]], Decided]] = {
+        "requeue": lambda batch: queue.requeue_dead_letters(batch, spread=_SPREAD_PER_JOB * (len(batch) - 1)),
+        "discard": queue.discard_dead_letters,
+    }
+    decided = Decided()
+    remaining = iter(ids)
+    while batch := list(islice(remaining, _BATCH)):
+        part = act[verb](batch)
+        _record(request, using, part.done, verb)
+        decided += part
+    return decided
+
+
+def report(model_admin: admin.ModelAdmin, request: HttpRequest, decided: Decided, verb: str) -> None:
+    """Tell the user what was done and what was refused."""
+    done, refused = len(decided.done), len(decided.refused)
+    if done:
+        model_admin.message_user(request, f"{_jobs(done)} {_PAST[verb]}.", messages.SUCCESS)
+    if refused:
+        job_id, why = next(iter(decided.refused.items()))
+        text = f"{_jobs(refused)} refused, since only dead letters can be {_PAST[verb]}: job {job_id} is {why}."
+        model_admin.message_user(request, text, messages.WARNING)
+
+
+def _record(request: HttpRequest, using: str, ids: list[int], verb: str) -> None:
+    if not ids or request.user.pk is None:
+        return
+    jobs = ProcessingJob.objects.using(using).filter(pk__in=ids).only("pk", "job_type")
+    LogEntry.objects.log_actions(request.user.pk, jobs, CHANGE, f"{_PAST[verb].capitalize()} in the admin.")
+
+
+def _question(model_admin: admin.ModelAdmin, request: HttpRequest, how_many: int, verb: str) -> HttpResponse:
+    context: dict[str, Any] = {
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.opts,
+        "title": f"{verb.capitalize()} {_jobs(how_many)}?",
+        "how_many": how_many,
+        "verb": verb,
+        "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+        "checkbox_name": ACTION_CHECKBOX_NAME,
+        "select_across": request.POST.get("select_across", "0"),
+    }
+    return TemplateResponse(request, "admin/jobqueue/processingjob/confirm.html", context)
+
+
+def _jobs(number: int) -> str:
+    return f"{number} job" if number == 1 else f"{number} jobs"

@@ -1,0 +1,76 @@
+"""What people decide about dead letters: let them run again, or give them up. Locked rows are left alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Func, Max, QuerySet, TextField, Value
+from django.db.models.functions import Left, Now, Random
+
+from jobqueue.models import ProcessingJob
+from jobqueue.states import JobStatus
+
+_CAUSE_MAX_LENGTH = 200
+
+
+@dataclass
+class Decided:
+    """Ids by what became of them."""
+
+    done: list[int] = field(default_factory=list)
+    #: With the reason: the job's status, "locked" (somebody else is deciding), or "unknown" (no such job).
+    refused: dict[int, str] = field(default_factory=dict)
+
+    def __iadd__(self, other: "Decided") -> "Decided":
+        self.done += other.done
+        self.refused |= other.refused
+        return self
+
+
+def requeue(using: str, ids: Sequence[int], *, spread: timedelta = timedelta(0)) -> Decided:
+    """Make dead letters ``pending`` with no attempts counted, due at a random moment within ``spread`` from now."""
+    delay = ExpressionWrapper(Random() * Value(spread), output_field=DurationField())
+    return _decide(using, ids, status=JobStatus.PENDING, attempts=0, available_at=Now() + delay)
+
+
+def discard(using: str, ids: Sequence[int]) -> Decided:
+    """Make dead letters ``failed``, which is final."""
+    return _decide(using, ids, status=JobStatus.FAILED, finished_at=Now())
+
+
+def _decide(using: str, ids: Sequence[int], **changes: Any) -> Decided:
+    jobs = ProcessingJob.objects.using(using).filter(pk__in=ids)
+    with transaction.atomic(using):
+        dead = jobs.filter(status=JobStatus.DEAD_LETTER).order_by("pk").select_for_update(skip_locked=True)
+        done = list(dead.values_list("pk", flat=True))
+        ProcessingJob.objects.using(using).filter(pk__in=done).update(**changes)
+    others = set(ids).difference(done)
+    if not others:
+        return Decided(done)
+    found = dict(jobs.filter(pk__in=others).values_list("pk", "status"))
+    reasons = {pk: found.get(pk, "unknown") for pk in sorted(others)}
+    return Decided(done, {pk: "locked" if why == JobStatus.DEAD_LETTER else why for pk, why in reasons.items()})
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The dead letters of one job type whose last error begins with the same line."""
+
+    job_type: str
+    cause: str
+    jobs: int
+    newest_id: int
+
+
+def causes(jobs: QuerySet[ProcessingJob], limit: int = 200) -> list[Cause]:
+    """Group the dead letters among ``jobs`` by type and cause, the most frequent first."""
+    first_line = Func(F("last_error"), Value("\n"), Value(1), function="split_part", output_field=TextField())
+    groups = (
+        jobs.filter(status=JobStatus.DEAD_LETTER)
+        .values("job_type", cause=Left(first_line, _CAUSE_MAX_LENGTH))
+        .annotate(jobs=Count("pk"), newest_id=Max("pk"))
+        .order_by("-jobs", "job_type", "cause")
+    )
+    return [Cause(**group) for group in groups[:limit]]
