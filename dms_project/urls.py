@@ -1,11 +1,19 @@
 """URLs of every host; which schema answers is the tenancy middleware's decision."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from dms_project.api import api
+from documents.pages import errors
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", api.urls),
+    path("", include("dms_project.logins.urls")),
+    path("", include("documents.pages.urls")),
 ]
+
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error
