@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "ninja",  # serves the API's documentation from its own files, not from a CDN
     "dms_project.logins",
     "dms_project.tokens",
+    "dms_project.operators",
     "jobqueue",
     "documents",
 ]

@@ -39,9 +39,8 @@ WITH living AS MATERIALIZED (
 )
 SELECT id, attempts >= max_attempts AS exhausted, locked_at < statement_timestamp() - %(stale_after)s AS stale,
        holder_key IS NULL OR holder_key IN (SELECT holder_key FROM living) AS alive,
-       coalesce(
-           greatest(holder_missing_since, pg_postmaster_start_time()) < statement_timestamp() - %(grace)s, false
-       ) AS missed_for_long
+       coalesce(holder_missing_since < statement_timestamp() - %(grace)s, false)
+           AND pg_postmaster_start_time() < statement_timestamp() - %(grace)s AS missed_for_long
 FROM processing_jobs
 WHERE status = 'processing'
   AND (
@@ -98,3 +97,24 @@ def look_for_dead_workers(using: str, *, stale_after: timedelta, grace: timedelt
     with connections[using].cursor() as cursor:
         cursor.execute(_LOOK, parameters)
         return [Suspect(*row) for row in cursor.fetchall()]
+
+
+# Why SQL: five subqueries in one statement, each bounded, which the ORM can't put beside each other without a table.
+_COUNT = """
+SELECT (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'pending' LIMIT %(limit)s) AS found),
+       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'processing' LIMIT %(limit)s) AS found),
+       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'dead_letter' LIMIT %(limit)s) AS found),
+       (SELECT min(available_at) FROM (
+           SELECT available_at FROM processing_jobs
+           WHERE status = 'pending' AND available_at <= statement_timestamp() LIMIT %(limit)s
+       ) AS found),
+       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'processing_jobs'::regclass)
+"""
+
+
+def read_counts(using: str, limit: int) -> tuple[int, int, int, datetime | None, int]:
+    """Return how many are pending, processing and dead letters, the oldest due time, and the estimate of all."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_COUNT, {"limit": limit})
+        pending, processing, dead, oldest, about = cursor.fetchone()
+        return pending, processing, dead, oldest, about

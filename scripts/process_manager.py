@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+import psutil
+
 COLOURS = (36, 33, 32, 35, 34)  # cyan, yellow, green, magenta, blue
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
@@ -107,17 +109,22 @@ class ProcessManager:
                 return
 
     async def _spawn(self, program: Program) -> tuple[asyncio.subprocess.Process, asyncio.Task[None]]:
-        process = await asyncio.create_subprocess_exec(
-            *program.command,
-            env=program.env,
-            cwd=program.cwd,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-        assert process.stdout is not None  # noqa: S101 - a pipe, as asked for above
-        return process, asyncio.create_task(self._copy_output(program.name, process.stdout))
+        # A pipe of our own: with asyncio's, wait() of Python 3.11 waits for whoever else holds the output open.
+        read_end, write_end = os.pipe()
+        output = asyncio.create_task(self._copy_output(program.name, read_end))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *program.command,
+                env=program.env,
+                cwd=program.cwd,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=write_end,
+                start_new_session=True,
+            )
+        finally:
+            os.close(write_end)
+        return process, output
 
     async def _end(self, process: asyncio.subprocess.Process, program: Program) -> None:
         with suppress(ProcessLookupError):
@@ -134,7 +141,7 @@ class ProcessManager:
         """End what the program left behind in its process group: it may hold its port or its output open."""
         if _signal_group(process.pid, signal.SIGTERM):
             deadline = time.monotonic() + STRAGGLER_SECONDS
-            while _signal_group(process.pid, 0) and time.monotonic() < deadline:
+            while _lives(process.pid) and time.monotonic() < deadline:
                 await asyncio.sleep(0.05)
             _signal_group(process.pid, signal.SIGKILL)
         with suppress(TimeoutError):
@@ -142,14 +149,21 @@ class ProcessManager:
 
     # --- Output ---------------------------------------------------------------
 
-    async def _copy_output(self, name: str, stream: asyncio.StreamReader) -> None:
-        rest = b""
-        while chunk := await stream.read(65536):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                self._write(name, line)
-        if rest:
-            self._write(name, rest)
+    async def _copy_output(self, name: str, read_end: int) -> None:
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb", buffering=0)
+        )
+        try:
+            rest = b""
+            while chunk := await reader.read(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._write(name, line)
+            if rest:
+                self._write(name, rest)
+        finally:
+            transport.close()
 
     def _write(self, name: str, line: bytes) -> None:
         prefix = f"{name:<{max(map(len, self._names))}} | "
@@ -162,8 +176,17 @@ class ProcessManager:
             self.stop_requested.set()
 
 
-def _signal_group(leader: int, number: int) -> bool:
-    """Signal every process of the group (0: only look); False if none is left."""
+def _lives(leader: int) -> bool:
+    """Say whether the group has a process that is not a zombie, which waits for init alone."""
+    for process in psutil.process_iter(["status"]):
+        with suppress(ProcessLookupError, PermissionError):
+            if process.info["status"] != psutil.STATUS_ZOMBIE and os.getpgid(process.pid) == leader:
+                return True
+    return False
+
+
+def _signal_group(leader: int, number: signal.Signals) -> bool:
+    """Signal every process of the group; False if there is none."""
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):

@@ -90,4 +90,5 @@ def _by_statistics(data: bytes) -> str | None:
 def _is_western(sample: bytes) -> bool:
     """Whether every byte above ASCII is one that Western European text uses, and they are few."""
     high = sample.translate(None, bytes(range(128)))
-    return len(high) < len(sample) * 0.25 and not high.translate(None, _WESTERN)
+    few = 0.5 if len(sample) < 64 else 0.25
+    return len(high) < len(sample) * few and not high.translate(None, _WESTERN)

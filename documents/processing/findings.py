@@ -62,6 +62,11 @@ class Findings:
         """How far the reading came, unreadable pages included; 0 before the first."""
         return len(self.pages) + self._unreadable
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything is known about the document yet."""
+        return self.page_count is not None or self._refused is not None
+
     def add(self, event: Event) -> None:
         """Take note of what the child process reports."""
         match event:

@@ -48,6 +48,8 @@ def read(path: str, mime_type: str, limits: Limits, progress: Callable[[Findings
                 if progress:
                     progress(findings)
         crash = child.why_it_broke_off()
+        if crash is None and not findings.has_begun:
+            crash = Reason.DAMAGED, "the parser ended without a result"
         if crash is None or findings.last_page == findings.page_count:
             break
         if crash[0] is not Reason.DAMAGED or findings.page_count is None or crashes == _CRASHES:

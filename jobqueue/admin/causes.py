@@ -2,7 +2,8 @@
 
 from typing import Any, ClassVar
 
-from django.core.exceptions import PermissionDenied
+from django import forms
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -12,6 +13,15 @@ from jobqueue.admin.decisions import decide_and_record, report
 from jobqueue.dead_letters import causes
 from jobqueue.models import ProcessingJob
 from jobqueue.states import JobStatus
+
+
+class CauseForm(forms.Form):
+    """What one row of the page sends: a decision about the dead letters that the row stood for when it was shown."""
+
+    verb = forms.ChoiceField(choices=[("requeue", "requeue"), ("discard", "discard")])
+    job_type = forms.CharField(strip=False)
+    cause = forms.CharField(strip=False, required=False)
+    newest_id = forms.IntegerField(min_value=0, max_value=2**63 - 1)
 
 
 class CausesView(View):
@@ -35,17 +45,17 @@ class CausesView(View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Decide about all dead letters of one cause; what has changed since the page was shown is left alone."""
-        verb = request.POST.get("verb", "")
-        allowed = {
-            "requeue": self.model_admin.has_requeue_permission,
-            "discard": self.model_admin.has_discard_permission,
-        }
-        self._demand(verb in allowed and allowed[verb](request))
+        form = CauseForm(request.POST)
+        if not form.is_valid():
+            raise BadRequest("This is no choice that the page of causes offers.")
+        choice = form.cleaned_data
+        verb = choice["verb"]
+        self._demand(getattr(self.model_admin, f"has_{verb}_permission")(request))
         jobs = ProcessingJob.objects.filter(
             status=JobStatus.DEAD_LETTER,
-            job_type=request.POST.get("job_type", ""),
-            last_error__startswith=request.POST.get("cause", ""),
-            pk__lte=int(request.POST.get("newest_id", "0")),
+            job_type=choice["job_type"],
+            last_error__startswith=choice["cause"],
+            pk__lte=choice["newest_id"],
         )
         ids = jobs.order_by("pk").values_list("pk", flat=True).iterator()
         report(self.model_admin, request, decide_and_record(request, jobs.db, ids, verb), verb)

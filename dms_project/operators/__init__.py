@@ -1,0 +1,1 @@
+"""What only the operators' host shows: all tenants at a glance."""

@@ -1,0 +1,60 @@
+"""The list of tenants, with what waits, runs and died in each."""
+
+from django.contrib import admin
+from django.db import Error, transaction
+from django.utils.timesince import timesince
+
+from dms_project.tenancy import TenantNotFound, use
+from dms_project.tenancy.admin import TenantAdmin
+from dms_project.tenancy.models import Tenant
+from jobqueue.counts import LIMIT, Counts, count_jobs
+
+admin.site.unregister(Tenant)
+
+
+@admin.register(Tenant)
+class TenantAtWorkAdmin(TenantAdmin):
+    """Reads two statements per tenant shown, so a page shows few."""
+
+    list_display = [*TenantAdmin.list_display, "pending", "oldest", "processing", "dead_letters"]
+    list_per_page = 25
+
+    @admin.display(description="pending jobs")
+    def pending(self, tenant: Tenant) -> str:
+        """How many jobs wait."""
+        counts = _counts(tenant)
+        return _number(counts.pending) if counts else "out of service"
+
+    @admin.display(description="waiting since")
+    def oldest(self, tenant: Tenant) -> str:
+        """For how long the job that is due for longest is due."""
+        counts = _counts(tenant)
+        return timesince(counts.oldest_due) if counts and counts.oldest_due else "-"
+
+    @admin.display(description="running jobs")
+    def processing(self, tenant: Tenant) -> str:
+        """How many jobs run."""
+        counts = _counts(tenant)
+        return _number(counts.processing) if counts else "-"
+
+    @admin.display(description="dead letters")
+    def dead_letters(self, tenant: Tenant) -> str:
+        """How many jobs wait for a person."""
+        counts = _counts(tenant)
+        return _number(counts.dead_letter) if counts else "-"
+
+
+def _counts(tenant: Tenant) -> Counts | None:
+    """Read a tenant's counts once per page; None if it has no schema, or one that isn't migrated."""
+    known: dict[str, Counts | None] = tenant.__dict__
+    if "job_counts" not in known:
+        try:
+            with use(tenant.schema_name), transaction.atomic():  # a failure must not fail the page's own transaction
+                known["job_counts"] = count_jobs()
+        except (TenantNotFound, Error):
+            known["job_counts"] = None
+    return known["job_counts"]
+
+
+def _number(count: int) -> str:
+    return f"more than {LIMIT}" if count == LIMIT else str(count)

@@ -1,0 +1,180 @@
+"""A real S3 server, and a connection to it that can fail."""
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from django.core.files.storage import storages
+
+from documents.storage import ObjectStore, object_store
+
+KEY, SECRET, BUCKET = "test-key", "test-secret-key", "documents"
+_PORTS = (
+    "master.port",
+    "master.port.grpc",
+    "volume.port",
+    "volume.port.grpc",
+    "filer.port",
+    "filer.port.grpc",
+    "s3.port",
+    "s3.port.grpc",
+    "admin.port",
+    "admin.port.grpc",
+)
+
+
+class S3Server:
+    """SeaweedFS in one process, on free ports of the loopback interface."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "log"
+        ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)) | {"s3.port.iceberg": 0, "s3.port.lance": 0}
+        self.port = ports["s3.port"]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    str(Path(sys.executable).parent / "weed"),
+                    "mini",
+                    f"-dir={folder}",
+                    "-ip=127.0.0.1",
+                    "-ip.bind=127.0.0.1",
+                    "-webdav=false",
+                    "-admin.ui=false",
+                    *(f"-{name}={port}" for name, port in ports.items()),
+                ],
+                cwd=folder,
+                env={
+                    "HOME": str(folder),
+                    "PATH": os.environ["PATH"],
+                    "AWS_ACCESS_KEY_ID": KEY,
+                    "AWS_SECRET_ACCESS_KEY": SECRET,
+                    "S3_BUCKET": BUCKET,
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_until_ready(self, store: ObjectStore, seconds: float = 30) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return store.check()
+            except Exception as error:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"The S3 server is not ready:\n{self._log.read_text()[-2000:]}") from error
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class FaultyConnection:
+    """A TCP proxy in front of a server. ``mode`` says what becomes of connections, also of those that are open.
+
+    ``pass``: nothing; ``refuse``: closed at once; ``silence``: nothing comes back; ``cut``: closed after ``cut_after``
+    bytes of an answer.
+    """
+
+    def __init__(self, target_port: int) -> None:
+        self.mode = "pass"
+        self.cut_after = 0
+        self.requests = 0
+        self._target_port = target_port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self.mode = "refuse"
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self.requests += 1
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, suppress(OSError):
+            if self.mode == "refuse":
+                return
+            with socket.create_connection(("127.0.0.1", self._target_port)) as server:
+                self._pump(client, server)
+
+    def _pump(self, client: socket.socket, server: socket.socket) -> None:
+        answered = 0
+        while self.mode != "refuse":
+            readable, _, _ = select.select([client, server], [], [], 0.05)
+            for source in readable:
+                data = source.recv(65536)
+                if not data:
+                    return
+                if source is client:
+                    server.sendall(data)
+                    continue
+                if self.mode == "silence":
+                    continue
+                if self.mode == "cut":
+                    data = data[: max(self.cut_after - answered, 0)]
+                    if not data:
+                        return
+                answered += len(data)
+                client.sendall(data)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def s3_storage(port: int, secret: str = SECRET, bucket: str = BUCKET) -> dict[str, object]:
+    """The entry of ``STORAGES`` for a server, as settings.py writes it, but for the time-outs."""
+    from botocore.config import Config
+
+    return {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {
+            "bucket_name": bucket,
+            "endpoint_url": f"http://127.0.0.1:{port}",
+            "access_key": KEY,
+            "secret_key": secret,
+            "region_name": "us-east-1",
+            "default_acl": None,
+            "file_overwrite": False,
+            "client_config": Config(
+                signature_version="s3v4",
+                s3={"addressing_style": "path"},
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+                connect_timeout=2,
+                read_timeout=1,
+                retries={"mode": "standard", "total_max_attempts": 2},
+            ),
+        },
+    }
+
+
+def use_storage(settings: object, entry: dict[str, object]) -> ObjectStore:
+    """Make this the storage of documents for a test."""
+    settings.STORAGES = settings.STORAGES | {"documents": entry}  # type: ignore[attr-defined]
+    assert storages["documents"]
+    return object_store()

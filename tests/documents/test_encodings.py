@@ -1,0 +1,61 @@
+"""Text files in other encodings, and what is a text at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from documents.processing.encodings import decode, looks_like_text
+
+GERMAN = "Die Prüfung der Überschüsse ergab größere Mängel; die Straße bleibt gesperrt.\n"
+RUSSIAN = "Это обычный русский текст для проверки кодировки документов.\n" * 3
+JAPANESE = "これは日本語の文章です。文書管理システムのための試験です。\n" * 3
+
+DETECTABLE = [
+    *((GERMAN, encoding) for encoding in ("utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16", "utf-32")),
+    *((GERMAN, encoding) for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")),
+    (RUSSIAN, "koi8-r"),
+    (RUSSIAN, "cp1251"),
+    (RUSSIAN, "utf-16"),
+    (JAPANESE, "shift_jis"),
+    (JAPANESE, "euc_jp"),
+]
+
+
+@pytest.mark.parametrize(("text", "encoding"), DETECTABLE)
+def test_common_encodings_are_recognised(text: str, encoding: str) -> None:
+    data = text.encode(encoding)
+    assert looks_like_text(data)
+    assert decode(data)[0] == text
+
+
+@pytest.mark.parametrize("text", ["Grüße", "für", "Größe: 5 €", "déjà vu", "Stra\u00dfe 7"])
+def test_even_short_western_texts_are_read_right(text: str) -> None:
+    assert decode(text.encode("cp1252"))[0] == text
+
+
+@given(st.binary(max_size=2000))
+def test_decoding_never_fails(data: bytes) -> None:
+    text, _ = decode(data)
+    text.encode("utf-8", "surrogatepass")
+
+
+def test_the_start_of_a_text_may_end_in_the_middle_of_a_character() -> None:
+    assert decode("größer".encode()[:3], is_whole=False)[0] == "gr"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        bytes(range(256)) * 4,
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0",
+        b"PK\x03\x04\x14\0\0\0\x08\0",
+        b"\0" * 100,
+    ],
+)
+def test_binary_files_are_no_texts(data: bytes) -> None:
+    assert not looks_like_text(data)
+
+
+def test_a_text_with_a_few_control_characters_is_still_a_text() -> None:
+    assert looks_like_text("vorher\0nachher Gr\u00fc\u00dfe\x01".encode())

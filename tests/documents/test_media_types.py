@@ -1,0 +1,61 @@
+"""Types told from the content."""
+
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from documents.processing.media_types import can_be_read, sniff
+from tests.documents.files import INVALID_PDF, sample, ten_pages
+
+PE = b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0" + bytes(200)
+
+
+@pytest.mark.parametrize(
+    ("content", "mime_type"),
+    [
+        (ten_pages(), "application/pdf"),
+        (INVALID_PDF, "application/pdf"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + ten_pages(), "application/pdf"),
+        (b"plain words", "text/plain"),
+        (b"MZ is how this text begins", "text/plain"),
+        (b"<!DOCTYPE html><p>page", "text/html"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?><a/>", "text/xml"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "text/xml"),
+        (b"{\\rtf1 words}", "application/rtf"),
+        (PE, "application/vnd.microsoft.portable-executable"),
+        (b"\x7fELF\x02\x01\x01" + bytes(60), "application/x-executable"),
+        (sample("typewriter.png"), "image/png"),
+        (
+            sample("par-known-paragraphs.docx"),
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        ),
+        (bytes(range(256)) * 40, "application/octet-stream"),
+    ],
+)
+def test_a_file_is_what_it_holds(content: bytes, mime_type: str) -> None:
+    file = BytesIO(content)
+    assert sniff(file) == mime_type
+    assert file.tell() == 0
+
+
+def test_an_open_document_is_told_from_a_word_document() -> None:
+    import zipfile
+
+    target = BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        archive.writestr("content.xml", "<a/>")
+    assert sniff(target) == "application/vnd.oasis.opendocument.text"
+
+
+@given(st.binary(max_size=3000))
+def test_any_bytes_have_a_type_that_fits_the_column(content: bytes) -> None:
+    assert 0 < len(sniff(BytesIO(content))) <= 100
+
+
+def test_pdf_and_every_kind_of_text_can_be_read() -> None:
+    assert can_be_read("application/pdf")
+    assert can_be_read("text/html")
+    assert not can_be_read("image/png")

@@ -1,0 +1,126 @@
+"""``manage.py jobs``: the queue's verbs for terminals and programs."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dms_project.tenancy import PUBLIC, use
+from jobqueue.queue import Queue
+from tests.jobqueue.jobs import Jobs, row
+
+
+def run(*arguments: Any, **options: Any) -> str:
+    out = io.StringIO()
+    call_command("jobs", *map(str, arguments), stdout=out, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def here(tenant: str) -> tuple[str, str]:
+    """The arguments that name the tenant."""
+    return ("--tenant", tenant)
+
+
+def test_the_list_shows_the_newest_first_and_can_be_narrowed(jobs: Jobs, here: tuple[str, str]) -> None:
+    jobs.pending("test.first")
+    jobs.dead_letter(job_type="test.second")
+
+    lines = run("list", *here).splitlines()
+    dead = run("list", "--status", "dead_letter", *here)
+    listed = json.loads(run("list", "--type", "test.first", "--json", *here))
+
+    assert lines[0].split()[:4] == ["tenant", "id", "job_type", "queue_name"]
+    assert ["test.second" in lines[1], "test.first" in lines[2]] == [True, True]
+    assert "no use" in dead
+    assert "test.first" not in dead
+    assert [job["job_type"] for job in listed] == ["test.first"]
+
+
+def test_an_empty_list_says_so(here: tuple[str, str]) -> None:
+    assert run("list", *here) == "no jobs\n"
+    assert run("list", "--json", *here) == "[]\n"
+
+
+@pytest.mark.usefixtures("db")
+def test_without_a_tenant_the_list_shows_every_tenants_jobs() -> None:
+    for name in (PUBLIC, "acme", "globex"):
+        with use(name):
+            Queue().enqueue("test.any", {})
+
+    assert [job["tenant"] for job in json.loads(run("list", "--json"))] == [PUBLIC, "acme", "globex"]
+
+
+def test_show_tells_everything_about_one_job(jobs: Jobs, here: tuple[str, str]) -> None:
+    dead = jobs.dead_letter(payload={"page": 3})
+
+    text = run("show", dead.pk, *here)
+    facts = json.loads(run("show", dead.pk, "--json", *here))
+
+    assert 'payload: {"page": 3}' in text
+    assert "w1: failed no use" in text
+    assert (facts["id"], facts["status"], facts["history"][0]["outcome"]) == (dead.pk, "dead_letter", "failed")
+
+
+@pytest.mark.parametrize(
+    ("verb", "made", "status"),
+    [
+        ("requeue", "dead_letter", "pending"),
+        ("discard", "dead_letter", "failed"),
+        ("cancel", "pending", "failed"),
+        ("cancel", "processing", "failed"),
+    ],
+)
+def test_a_verb_is_carried_out_and_said(jobs: Jobs, here: tuple[str, str], verb: str, made: str, status: str) -> None:
+    job = getattr(jobs, made)()
+
+    assert run(verb, job.pk, *here) == f"{verb}: {job.pk}\n"
+    assert row(job).status == status
+
+
+@pytest.mark.parametrize(
+    ("verb", "made", "reason"),
+    [
+        ("requeue", "succeeded", "is succeeded, not dead_letter; nothing was changed."),
+        ("discard", "pending", "is pending, not dead_letter; nothing was changed."),
+        ("cancel", "dead_letter", "is dead_letter, neither pending nor processing; nothing was changed."),
+    ],
+)
+def test_a_refusal_names_the_job_and_its_status(
+    jobs: Jobs, here: tuple[str, str], verb: str, made: str, reason: str
+) -> None:
+    job = getattr(jobs, made)()
+
+    with pytest.raises(CommandError, match=f"Job {job.pk} {reason}"):
+        run(verb, job.pk, *here)
+
+
+def test_one_refusal_does_not_hinder_the_others(jobs: Jobs, here: tuple[str, str]) -> None:
+    good, bad = jobs.dead_letter(), jobs.succeeded()
+    out = io.StringIO()
+
+    with pytest.raises(CommandError, match="There is no job 987654321"):
+        call_command("jobs", "requeue", str(bad.pk), "987654321", str(good.pk), "--json", *here, stdout=out)
+
+    answer = json.loads(out.getvalue())
+    assert answer["done"] == [good.pk]
+    assert set(answer["refused"]) == {str(bad.pk), "987654321"}
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "1"), "Ids are the tenant's own: say which one with --tenant."),
+        (("requeue", "1"), "Ids are the tenant's own: say which one with --tenant."),
+        (("list", "--tenant", "nobody"), "There is no tenant nobody; there are public, acme, globex."),
+        (("show", "99", "--tenant", "acme"), "There is no job 99. See 'manage.py jobs list'."),
+        (("requeue", str(10**30), "--tenant", "acme"), f"There is no job {10**30}."),
+    ],
+)
+def test_a_mistake_is_said_in_one_line_with_the_next_step(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        run(*arguments)
+    assert str(refused.value) == message

@@ -1,0 +1,62 @@
+"""The operators' list of tenants, with what waits, runs and died in each."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from dms_project.tenancy import use
+from jobqueue.models import ProcessingJob
+from jobqueue.queue import Queue
+
+LIST = "/admin/tenancy/tenant/"
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    client = Client(headers={"host": "localhost"})
+    client.force_login(User.objects.create_superuser("operator", password="secret"))
+    return client
+
+
+def cells(client: Client) -> dict[str, list[str]]:
+    """Return the rows of the list by tenant."""
+    from lxml import html  # type: ignore[import-untyped]
+
+    page = html.fromstring(client.get(LIST).content)
+    rows = [[cell.text_content().strip() for cell in row.xpath("./th|./td")] for row in page.xpath("//tbody/tr")]
+    return {row[0]: row[2:] for row in rows}
+
+
+def test_each_tenants_jobs_are_counted_in_its_own_schema(operator: Client) -> None:
+    with use("acme"):
+        queue = Queue()
+        for _ in range(3):
+            queue.enqueue("test.any", {})
+        ProcessingJob.objects.update(available_at="2001-01-01T00:00:00Z")
+        queue.dequeue("w1")
+        queue.fail(queue.dequeue("w1"), "no use", retry=False)
+
+    listed = cells(operator)
+
+    assert listed["acme"][0] == "1"
+    assert "years" in listed["acme"][1]
+    assert listed["acme"][2:] == ["1", "1"]
+    assert listed["globex"] == ["0", "-", "0", "0"]
+
+
+def test_a_tenant_in_trouble_is_said_and_does_not_hide_the_others(operator: Client) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE acme.processing_jobs RENAME TO elsewhere")
+
+    listed = cells(operator)
+
+    assert listed["acme"] == ["out of service", "-", "-", "-"]
+    assert listed["globex"] == ["0", "-", "0", "0"]
+
+
+def test_a_tenants_own_host_has_no_such_list(tenant: str) -> None:
+    client = Client(headers={"host": f"{tenant}.localhost"})
+    client.force_login(User.objects.create_superuser("boss", password="secret"))
+
+    assert client.get(LIST).status_code == 403

@@ -1,0 +1,103 @@
+"""A fleet of ten tenants in a database of its own, and the command line to work on it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = [f"t{number:02}" for number in range(1, 11)]
+
+CREATE = """
+import django; django.setup()
+from django.core.management import call_command
+from dms_project.tenancy.schemas import create_tenant
+call_command("migrate", verbosity=0)
+for name in {names}: create_tenant(name, name + ".localhost")
+call_command("migrate", "shelves", "0001", verbosity=0)
+"""
+
+
+class Fleet:
+    """A database with ten tenants, and manage.py on it with the shelves installed."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.environment = os.environ | {
+            "DATABASE_URL": url,
+            "DJANGO_SETTINGS_MODULE": "tests.tenancy.fleet_settings",
+            "PYTHONPATH": str(ROOT),
+        }
+
+    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments], env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.python("manage.py", *arguments)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *arguments],
+            env=self.environment,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def connect(self, **options: object) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.url, **options)  # type: ignore[arg-type]  # passed through
+
+    def sql(self, statement: str) -> list[tuple[object, ...]]:
+        with self.connect(autocommit=True) as session:
+            cursor = session.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def shelf_migrations(self) -> dict[str, int]:
+        """How many migrations of the shelves each tenant has."""
+        return {
+            name: self.sql(f"SELECT count(*) FROM {name}.django_migrations WHERE app = 'shelves'")[0][0]
+            for name in NAMES
+        }
+
+
+@pytest.fixture(scope="session")
+def fleet_template(database_url: str) -> Iterator[str]:
+    """The URL of a database with ten tenants, their shelves before the constraint; to be copied."""
+    url = _beside(database_url, "fleet_template")
+    with _new_database(database_url, url):
+        fleet = Fleet(url)
+        done = fleet.python("-c", CREATE.format(names=NAMES))
+        assert done.returncode == 0, done.stderr
+        yield url
+
+
+@pytest.fixture
+def fleet(database_url: str, fleet_template: str) -> Iterator[Fleet]:
+    url = _beside(database_url, "fleet")
+    with _new_database(database_url, url, template=fleet_template):
+        yield Fleet(url)
+
+
+def _beside(database_url: str, suffix: str) -> str:
+    return f"{database_url}_{suffix}"
+
+
+@contextmanager
+def _new_database(server: str, url: str, template: str = "/template1") -> Iterator[None]:
+    name, source = (Identifier(each.rpartition("/")[2]) for each in (url, template))
+    with psycopg.connect(server, autocommit=True) as session:
+        session.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        session.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(name, source))
+        try:
+            yield
+        finally:
+            session.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
