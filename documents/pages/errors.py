@@ -13,7 +13,7 @@ RETRY_AFTER_SECONDS = "5"
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Answer 400, as ``handler400``."""
-    return _page(request, 400, _("That request makes no sense"), _("Go back and try it another way."))
+    return _page(request, 400, _("This request can’t be understood"), _("Go back and try again."))
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

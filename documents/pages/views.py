@@ -97,7 +97,7 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
         "version": version,
         "kind": kind_of(version.mime_type),
         "state": state_of(shown),
-        "steps": [_step(step) for step in shown.steps],
+        "steps": _steps(shown),
         "text": text_around(version, _number(request, "page"), words),
         "events": timeline(shown),
         "words": words,
@@ -135,14 +135,22 @@ def _watched(rows: list[Row]) -> str:
     return ",".join(str(row.listed.document.pk) for row in rows if row.state.active)
 
 
-def _step(step: dict[str, str]) -> dict[str, Any]:
-    return {
-        "name": STEPS.get(step["name"], step["name"]),
-        "status": step["status"],
-        "ending": STEP_ENDINGS.get(step["status"], step["status"]),
-        "problem": problem(step["reason"]) if step["reason"] else None,
-        "detail": step["detail"],
-    }
+def _steps(document: Document) -> list[dict[str, Any]]:
+    """Return the steps in words; a reason that several share is told once."""
+    told = {""}
+    steps = []
+    for step in document.steps:
+        words = {"name": STEPS.get(step["name"], step["name"]), "ending": STEP_ENDINGS.get(step["status"], "")}
+        steps.append(
+            words
+            | {
+                "status": step["status"],
+                "problem": None if step["reason"] in told else problem(step["reason"]),
+                "detail": "" if step["detail"] in told else step["detail"],
+            }
+        )
+        told |= {step["reason"], step["detail"]}
+    return steps
 
 
 def _number(request: HttpRequest, name: str) -> int:

@@ -22,8 +22,10 @@ if (themes) {
   show();
 }
 
-// Times: the server writes UTC.
-const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+// Times: the server writes UTC. Written as is usual where the reader lives, if they read the page in their own language.
+const language = document.documentElement.lang;
+const locale = navigator.languages.find((name) => name.split("-")[0] === language) || language;
+const format = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 const localise = (within) => {
   for (const time of within.querySelectorAll("time")) {
     const at = new Date(time.dateTime);
