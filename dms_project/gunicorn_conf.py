@@ -15,7 +15,6 @@ with one_line_errors():
     threads = settings.DMS_WEB_THREADS
 
 worker_class = "gthread"
-preload_app = True  # processes share the code's memory, and code that can't start ends the start
 timeout = 30
 graceful_timeout = 10
 accesslog = "-"

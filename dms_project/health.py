@@ -1,6 +1,6 @@
-"""Probes. ``/healthz``: the process lives, whatever else is down. ``/readyz``: it can serve, or which part it lacks.
+"""``/readyz``: the process can serve, or which part it lacks. (``/healthz``, that it lives, is in wsgi.py.)
 
-Their bodies hold words only: no addresses, no versions, no errors. Those are in the log.
+The body holds words only: no addresses, no versions, no errors. Those are in the log.
 """
 
 import logging
@@ -17,22 +17,20 @@ from documents.storage import object_store
 
 logger = logging.getLogger(__name__)
 
-LIVE, READY = "/healthz", "/readyz"
+READY = "/readyz"
 DEADLINE_SECONDS = 2.0  # for the answer of /readyz, whatever hangs
 FRESH_SECONDS = 1.0  # a result so young is given to the next caller too, so that many probes cost no more than one
 
 Report = dict[str, str]
 
 
-class ProbeMiddleware:
-    """Answer probes before any other middleware: on any host, with no tenant, session or redirect."""
+class ReadinessMiddleware:
+    """Answer before any other middleware: on any host, with no tenant, session or redirect."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path == LIVE:
-            return _answer(200, {"status": "ok"})
         if request.path == READY:
             report = _readiness()
             if set(report.values()) == {"ok"}:

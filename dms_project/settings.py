@@ -47,7 +47,7 @@ INSTALLED_APPS = [
 # --- Requests --------------------------------------------------------------------------------------------------------
 
 MIDDLEWARE = [
-    "dms_project.health.ProbeMiddleware",  # first: a probe needs no https, no tenant, no session
+    "dms_project.health.ReadinessMiddleware",  # first: a probe needs no https, no tenant, no session
     "django.middleware.security.SecurityMiddleware",
     "dms_project.browser_policy.BrowserPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

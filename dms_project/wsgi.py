@@ -1,19 +1,54 @@
-"""What the web server loads."""
+"""What the web server loads. ``/healthz`` is answered here: from the first moment, and whatever else is down."""
 
 import os
+import threading
+import traceback
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 
 from dms_project.env import one_line_errors
+from dms_project.thread_reserve import ThreadReserve
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
 
-with one_line_errors():
-    django_application = get_wsgi_application()
-
-from dms_project.health import LIVE, READY
-from dms_project.thread_reserve import ThreadReserve
-
+LIVE, READY = "/healthz", "/readyz"
 PROBE_THREADS = 4
-application = ThreadReserve(django_application, limit=settings.DMS_WEB_THREADS - PROBE_THREADS, unlimited=(LIVE, READY))
+BOOT_FAILED = 3  # gunicorn's status for "don't start this worker again"
+
+
+class LoadingDjango:
+    """Django's application. Loading takes a second or two, so a thread does it, and the first requests wait."""
+
+    def __init__(self) -> None:
+        self._loading = threading.Thread(target=self._load, name="load Django", daemon=True)
+        self._loading.start()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        self._loading.join()
+        return self._application(environ, start_response)
+
+    def _load(self) -> None:
+        try:
+            from django.core.wsgi import get_wsgi_application
+
+            self._application = get_wsgi_application()
+            import_module(settings.ROOT_URLCONF)
+        except BaseException:  # noqa: BLE001 - a process without its code can't serve, whatever the reason
+            traceback.print_exc()
+            os._exit(BOOT_FAILED)
+
+
+with one_line_errors():
+    _django = ThreadReserve(LoadingDjango(), limit=settings.DMS_WEB_THREADS - PROBE_THREADS, unlimited=[READY])
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Say that the process lives, with no database, tenant, session or redirect; leave the rest to Django."""
+    if environ.get("PATH_INFO") != LIVE:
+        return _django(environ, start_response)
+    body = b'{"status": "ok"}'
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    return [body]

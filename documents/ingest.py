@@ -1,6 +1,7 @@
 """Taking a document in: the original first, then one transaction with everything that is known about it."""
 
 import logging
+import re
 from dataclasses import dataclass
 from typing import IO
 from uuid import uuid4
@@ -22,6 +23,7 @@ from documents.storage import key_of, object_store
 logger = logging.getLogger(__name__)
 
 FALLBACK_NAME = "document"
+_FILE_ENDING = re.compile(r"(?<=.)\.[A-Za-z0-9]{1,5}$")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def ingest(upload: Upload, title: str, user: User) -> Ingested:
     (the connection was lost in the middle), the object stays, and the error is passed on.
 
     Args:
-        title: May be empty: then the file's name is the title.
+        title: May be empty: then the file's name is the title, without its ending.
 
     Raises:
         EmptyFile, TypeRefused: Nothing was stored.
@@ -87,7 +89,8 @@ def display_name(file_name: str) -> str:
 
 
 def _title(title: str, file_name: str) -> str:
-    return clean_line(title, TITLE_MAX_LENGTH) or display_name(file_name)
+    # Without its ending, since "Mietvertrag.pdf" would be found by nothing but "Mietvertrag.pdf".
+    return clean_line(title, TITLE_MAX_LENGTH) or _FILE_ENDING.sub("", display_name(file_name))
 
 
 def _write(document: Document, version: DocumentVersion, upload: Upload, user: User) -> Ingested:

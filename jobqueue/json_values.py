@@ -6,6 +6,8 @@ from typing import Any
 #: What stands in the place of a result that can't be stored has this key.
 UNSTORABLE = "unstorable_result"
 RESULT_MAX_BYTES = 2**20
+#: Far below Python's recursion limit: what is stored must be readable from any depth of the stack.
+MAX_DEPTH = 100
 
 
 class NotStorable(ValueError):
@@ -16,11 +18,11 @@ def encode(value: Any, *, max_bytes: int) -> str:
     """Return ``value`` as JSON text that PostgreSQL takes and gives back unchanged.
 
     Raises:
-        NotStorable: Not JSON (a set, NaN, a key that isn't text), a NUL or a lone surrogate in a text, nested too
-            deeply or in a circle, or longer than ``max_bytes`` in UTF-8.
+        NotStorable: Not JSON (a set, NaN, a key that isn't text), a NUL or a lone surrogate in a text, nested more
+            than ``MAX_DEPTH`` levels or in a circle, or longer than ``max_bytes`` in UTF-8.
     """
     try:
-        _refuse_keys_that_json_would_rewrite(value)
+        _refuse_what_json_would_rewrite(value, MAX_DEPTH)
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size = len(text.encode())
     except RecursionError:
@@ -48,15 +50,18 @@ def storable_result(value: Any) -> Any:
     return value
 
 
-def _refuse_keys_that_json_would_rewrite(value: Any) -> None:
+def _refuse_what_json_would_rewrite(value: Any, levels: int) -> None:
+    """Refuse keys that aren't text, and more than ``levels`` of objects and arrays inside each other."""
+    if not isinstance(value, dict | list | tuple):
+        return
+    if levels == 0:
+        raise RecursionError
     if isinstance(value, dict):
-        for key, item in value.items():
+        for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"the key {key!r} is no text")
-            _refuse_keys_that_json_would_rewrite(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _refuse_keys_that_json_would_rewrite(item)
+    for item in value.values() if isinstance(value, dict) else value:
+        _refuse_what_json_would_rewrite(item, levels - 1)
 
 
 def _texts(value: Any) -> str:

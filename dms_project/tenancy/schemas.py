@@ -59,6 +59,7 @@ def create_tenant(name: str, domain: str) -> Tenant:
             operations = [_transactional(operation) for operation in migration.operations]
             migration.operations = operations  # type: ignore[misc]  # an instance has its own list
         migrator.run(name)
+        connection.check_constraints()
     return tenant
 
 

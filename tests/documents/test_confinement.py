@@ -83,9 +83,7 @@ def test_a_page_that_crashes_the_parser_costs_one_page(pdf_path: str, instead_of
 
 def test_a_document_full_of_crashes_keeps_what_was_read(pdf_path: str, instead_of_the_child: object) -> None:
     instead_of_the_child(  # type: ignore[operator]
-        "say(Opened(50))\n"
-        "if first == 1: say(PageRead(1, 'eins'))\n"
-        "os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "say(Opened(50))\nif first == 1: say(PageRead(1, 'eins'))\nos.kill(os.getpid(), signal.SIGSEGV)\n"
     )
     findings = read(pdf_path, "application/pdf", LIMITS)
     status, reason, detail = text_step(findings)
@@ -172,7 +170,8 @@ def test_the_child_has_no_secrets_no_network_and_can_write_nothing(
         "found = [name for name, value in os.environ.items() if 's3cr3t' in value]\n"
         f"try: socket.create_connection(('127.0.0.1', {listener.getsockname()[1]}), 1); found.append('network')\n"
         "except OSError: pass\n"
-        f"try:\n    with open({str(tmp_path / 'written')!r}, 'wb', buffering=0) as file: file.write(b'x'); found.append('disk')\n"
+        f"file = open({str(tmp_path / 'written')!r}, 'wb', buffering=0)\n"
+        "try: file.write(b'x'); found.append('disk')\n"
         "except OSError: pass\n"
         "say(Opened(1, ' '.join(found) or 'nothing'))\n"
     )

@@ -139,8 +139,9 @@ def test_deleting_a_tenant_spares_the_one_whose_name_begins_alike(store: ObjectS
     gone, kept = put(store, b"1", new_key("acme")), put(store, b"2", new_key("acme2"))
     store.delete_tenant("acme")
     assert list(store.keys("acme/")) == []
-    assert kept in store.keys()
-    assert gone not in store.keys()
+    left = list(store.keys())
+    assert kept in left
+    assert gone not in left
 
 
 def test_what_is_not_the_expected_bytes_is_not_passed_on_as_whole(store: ObjectStore) -> None:
@@ -160,7 +161,7 @@ def test_wrong_credentials_are_told_from_an_outage(s3_server: S3Server, s3_store
     key = put(s3_store, b"secret")
     stranger = use_storage(settings, s3_storage(s3_server.port, secret="wrong"))
     for attempt in (stranger.check, lambda: put(stranger, b"x"), lambda: get(stranger, key)):
-        with pytest.raises(StorageMisconfigured, match="SignatureDoesNotMatch|InvalidAccessKeyId|AccessDenied"):
+        with pytest.raises(StorageMisconfigured, match=r"SignatureDoesNotMatch|InvalidAccessKeyId"):
             attempt()
 
 

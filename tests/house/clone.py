@@ -77,7 +77,7 @@ def get(
     try:
         connection.request(method, path, headers={"Host": f"{host}:{port}"} | headers)
         response = connection.getresponse()
-        body = response.read().decode()
+        body = response.read().decode(errors="replace")
     finally:
         connection.close()
     return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, body, time.monotonic() - started)
@@ -121,6 +121,9 @@ class Run:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> list[psutil.Process]:
         """Stop it and return the processes that outlived it."""
         processes = self.processes()
-        self.make.send_signal(number)
+        if number == signal.SIGINT:
+            os.killpg(self.make.pid, number)  # as a terminal does
+        else:
+            self.make.send_signal(number)
         _, alive = psutil.wait_procs(processes, timeout=30)
         return alive

@@ -1,11 +1,11 @@
 """Q24: the delay before the next attempt is arithmetic that the database does, and no number of attempts breaks it."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ YEARS_100 = timedelta(days=36_500)
 
 
 @pytest.fixture
-def tried_1_to_2000_times(queue: Queue) -> Iterator[None]:
+def tried_1_to_2000_times(queue: Queue) -> None:
     """One row for each number of attempts."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -27,7 +27,6 @@ def tried_1_to_2000_times(queue: Queue) -> Iterator[None]:
             " SELECT 'test.ok', '{}', 'dead_letter', n, 10000 FROM generate_series(1, %s) AS n",
             [ATTEMPTS],
         )
-    yield
 
 
 def delays(policy: Backoff) -> list[timedelta]:
@@ -72,11 +71,7 @@ def test_a_job_tried_very_often_is_retried_and_then_a_dead_letter(queue: Queue, 
     assert row(job).attempts == MAX_ATTEMPTS_LIMIT
 
 
-def test_the_delay_is_computed_by_the_statement_that_records_the_failure(
-    queue: Queue, jobs: Jobs, django_assert_num_queries: object
-) -> None:
-    from django.test.utils import CaptureQueriesContext
-
+def test_the_delay_is_computed_by_the_statement_that_records_the_failure(queue: Queue, jobs: Jobs) -> None:
     job = jobs.processing(job_type="test.unknown")
     with CaptureQueriesContext(connection) as queries:
         queue.fail(job, "boom")

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import DataError, IntegrityError, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from jobqueue.models import ProcessingJob
@@ -75,8 +75,6 @@ def test_a_text_that_is_too_long_is_refused_by_the_table_too(jobs: Jobs, column:
 
 
 def test_a_row_inserted_by_plain_sql_gets_the_defaults(queue: Queue) -> None:
-    from django.db import connection
-
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO processing_jobs (job_type, payload) VALUES ('test.ok', '{}')")
 

@@ -125,9 +125,7 @@ def test_a_payload_that_cannot_be_stored_is_refused_before_any_statement(
 
 @pytest.mark.parametrize("way_in", WAYS_IN)
 @pytest.mark.parametrize("options", INVALID_OPTIONS.values(), ids=INVALID_OPTIONS)
-def test_an_option_that_cannot_be_stored_is_refused_by_name(
-    queue: Queue, way_in: Way, options: dict[str, Any]
-) -> None:
+def test_an_option_that_cannot_be_stored_is_refused_by_name(queue: Queue, way_in: Way, options: dict[str, Any]) -> None:
     message = assert_refused(queue, way_in, options)
 
     assert next(iter(options)) in message
@@ -160,7 +158,9 @@ class Level(IntEnum):
 
 def test_the_longest_and_oddest_values_that_are_allowed_are_stored_unchanged(queue: Queue) -> None:
     key = "🗝" * IDEMPOTENCY_KEY_MAX_LENGTH
-    job = queue.enqueue("ü" * 100, {"a": "\\u0000 \x01 \U0010ffff"}, idempotency_key=key, queue_name="\N{SNOWMAN}" * 100)
+    job = queue.enqueue(
+        "ü" * 100, {"a": "\\u0000 \x01 \U0010ffff"}, idempotency_key=key, queue_name="\N{SNOWMAN}" * 100
+    )
 
     stored = row(job)
     assert (stored.job_type, stored.queue_name, stored.idempotency_key) == ("ü" * 100, "\N{SNOWMAN}" * 100, key)

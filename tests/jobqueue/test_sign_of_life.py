@@ -170,9 +170,7 @@ def test_a_lock_of_another_kind_with_the_same_number_is_no_sign_of_life(
     assert row(job).holder_missing_since is not None
 
 
-def test_a_worker_that_dies_on_the_last_attempt_leaves_a_dead_letter(
-    queue: Queue, jobs: Jobs, holder: Holder
-) -> None:
+def test_a_worker_that_dies_on_the_last_attempt_leaves_a_dead_letter(queue: Queue, jobs: Jobs, holder: Holder) -> None:
     job = jobs.processing(holder_key=holder.key, max_attempts=1)
     holder.die()
     look(queue)

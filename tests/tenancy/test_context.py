@@ -30,8 +30,7 @@ def test_blocks_nest_and_each_ends_where_it_began(db):
 
 def test_an_exception_ends_the_block(db):
     with pytest.raises(ZeroDivisionError), use("acme"):
-        schema_in_force()
-        raise ZeroDivisionError
+        raise ZeroDivisionError(schema_in_force())
     assert schema_in_force() == current() == "public"
 
 

@@ -67,10 +67,11 @@ class TestFailure:
 
     def test_an_index_cut_off_half_way_stops_the_next_run_there_and_names_it(self, fleet):
         assert fleet.manage("migrate", "shelves", "0002", "-v0").returncode == 0
+        half_made = f"SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('{SEVENTH}.shelves_by_load')"
         with fleet.connect() as session:
             session.execute(f"LOCK TABLE {SEVENTH}.shelves_shelf IN ROW EXCLUSIVE MODE")
             running = fleet.start("migrate")
-            wait_until(lambda: waits_for_shelves_of(fleet, SEVENTH))
+            wait_until(lambda: fleet.sql(half_made))
             running.send_signal(signal.SIGKILL)
             running.communicate(timeout=10)
         end_other_sessions(fleet)

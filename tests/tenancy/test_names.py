@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 
 from dms_project.tenancy import TenantNotFound, use
 from dms_project.tenancy.models import Domain, Tenant
@@ -14,9 +14,9 @@ from dms_project.tenancy.schemas import create_tenant, delete_tenant
 from tests.tenancy.sessions import schema_in_force
 
 REFUSED = [
-    "a-b", "Upper", "ACME", "123", "1a", "_a", 'a"b', "a'b", "a;drop schema public", "a b", "a,b", "a.b", "pg_x", "pg_temp",
-    "public", "information_schema", "extensions", "$user", '"$user"', "", " ", "a" * 64, "a" * 100, "ü" * 40, "aü", "🦊",
-    "acme\n", "acme ", " acme", "..", "a/../b", "%", "a%s", "a\\b", "a\x00b", "-- ", "ａｃｍｅ",
+    "a-b", "Upper", "ACME", "123", "1a", "_a", 'a"b', "a'b", "a;drop schema public", "a b", "a,b", "a.b", "pg_x",
+    "pg_temp", "public", "information_schema", "extensions", "$user", '"$user"', "", " ", "a" * 64, "a" * 100,
+    "ü" * 40, "aü", "🦊", "acme\n", "acme ", " acme", "..", "a/../b", "%", "a%s", "a\\b", "a\x00b", "-- ", "\uff41cme",
 ]  # fmt: skip
 ACCEPTED = ["select", "user", "a_1", "pgx", "x" * 63]
 
@@ -48,10 +48,9 @@ class TestRefusedNames:
             Tenant(schema_name=name).full_clean()
 
     def test_by_the_database(self, db, name):
-        # ValueError, DataError: a NUL, and more than the column takes, come no further than the driver or the column.
-        with pytest.raises((IntegrityError, ValueError, Exception)), transaction.atomic():
+        # A NUL comes no further than the driver, and what is too long no further than the column.
+        with pytest.raises((IntegrityError, DataError, ValueError)), transaction.atomic():
             Tenant.objects.create(schema_name=name)
-        assert not Tenant.objects.exclude(schema_name__in=["acme", "globex"]).exists()
 
     def test_by_use(self, db, name):
         if name == "public":
@@ -76,7 +75,7 @@ def test_an_accepted_name_works_from_creation_to_deletion(committed_db, name):
 
 def test_a_name_is_taken_whatever_its_case(db):
     assert not is_tenant_name("Acme")
-    with pytest.raises(ValidationError, match="already exists|unique"):
+    with pytest.raises(ValidationError, match=r"already exists|unique"):
         create_tenant("acme", "new.localhost")
 
 
@@ -102,8 +101,9 @@ def test_a_host_is_kept_as_requests_are_matched(written, normal):
 
 @pytest.mark.parametrize(
     "host",
-    ["", " ", "http://acme.example", "acme.example/x", "a b", "-a.example", "a-.example", "a..b", ".a", "a_b.example",
-     "a" * 64 + ".example", "a." * 127 + "example", "[::1]", "acme.example:x", "a\n.example", "a'b", "*.example", "a\x00b"],
+    ["", " ", "http://acme.example", "acme.example/x", "a b", "-a.example", "a-.example", "a..b", ".a",
+     "a_b.example", "a" * 64 + ".example", "a." * 127 + "example", "[::1]", "acme.example:x", "a\n.example", "a'b",
+     "*.example", "a\x00b"],
 )  # fmt: skip
 def test_what_is_no_host_is_refused_with_a_reason(db, host):
     with pytest.raises(ValidationError, match="host"):

@@ -9,3 +9,6 @@ class Shelf(models.Model):
     class Meta:
         indexes = [models.Index(fields=["load"], name="shelves_by_load")]
         constraints = [models.CheckConstraint(condition=models.Q(load__lte=100), name="shelf_is_not_overloaded")]
+
+    def __str__(self) -> str:
+        return f"shelf {self.pk}"

@@ -1,0 +1,86 @@
+"""File names that want to be paths, or nothing (D18)."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from documents.ingest import display_name
+from tests.documents.http import Api
+
+NAMES = {
+    "../../x": "x",
+    "..\\..\\x": "x",
+    "/etc/x": "x",
+    "C:\\x": "x",
+    "a/../../b": "b",
+    "%2e%2e%2fx": "%2e%2e%2fx",
+    "....//x": "x",
+    "a\0b.pdf": "a b.pdf",
+    "???": "???",
+    "?.??": "?.??",
+    ".htaccess": ".htaccess",
+    "CON": "CON",
+    "Übersicht für März.pdf": "Übersicht für März.pdf",
+    "😀.pdf": "😀.pdf",
+    "a\u202efdp.exe": "a fdp.exe",
+    "<b>.pdf": "<b>.pdf",
+}
+
+
+@pytest.mark.parametrize(("name", "shown"), [*NAMES.items(), ("", "document"), (".", "document"), ("..", "document")])
+def test_of_a_name_the_last_part_is_shown(name: str, shown: str) -> None:
+    assert display_name(name) == shown
+
+
+@given(st.text(st.characters() | st.sampled_from("/\\.\0 "), max_size=400))
+def test_any_name_is_shown_as_something_safe(name: str) -> None:
+    shown = display_name(name)
+    assert 0 < len(shown) <= 255
+    assert not {"/", "\\", "\0", "\n", "\r"} & set(shown)
+    assert shown.strip(". ")
+
+
+def multipart(disposition: bytes, content: bytes = b"content") -> bytes:
+    return (
+        b'--B\r\nContent-Disposition: form-data; name="file"; ' + disposition + b"\r\n\r\n" + content + b"\r\n--B--\r\n"
+    )
+
+
+DISPOSITIONS = [
+    *(b'filename="%s"' % name.encode() for name in NAMES if "\0" not in name),
+    b'filename="a\0b"',
+    b'filename=""',
+    b'filename="."',
+    b'filename=".."',
+    b'filename="file.pdf/"',
+    b"filename*=UTF-8''..%2F..%2Fx",
+    b'filename="first"; filename="../second"',
+    b'filename="x%0d%0aSet-Cookie: a=b"',
+    b'filename="' + b"n" * 500 + b'.pdf"',
+    b'filename="\xff\xfe"',
+    b"filename=unquoted name",
+]
+
+
+def test_no_name_reaches_the_storage_or_breaks_the_upload(api: Api, tenant: str, tmp_path: Path) -> None:
+    before = {path for path in tmp_path.parent.rglob("*") if not path.is_relative_to(tmp_path / "storage")}
+    for number, disposition in enumerate(DISPOSITIONS):
+        answer: Any = api.client.post(
+            "/api/documents", multipart(disposition, b"content %d" % number), "multipart/form-data; boundary=B"
+        )
+        # Without a name a browser means: no file was chosen. Django drops such a part.
+        assert answer.status_code in (201, 422), disposition
+        if answer.status_code == 201:
+            body = answer.json()
+            assert body["title"]
+            assert "/" not in body["file_name"]
+            assert api.get(f"/{body['id']}/download").status_code == 200
+    after = {path for path in tmp_path.parent.rglob("*") if not path.is_relative_to(tmp_path / "storage")}
+    assert after == before
+    stored = [path.relative_to(tmp_path / "storage").as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(stored) > len(NAMES)
+    assert all(re.fullmatch(rf"{tenant}/[0-9a-f-]{{36}}/1/original", key) for key in stored)

@@ -1,0 +1,240 @@
+"""Full-text search: German and English, any input, safe snippets, its limits."""
+
+import random
+import string
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.postgres.search import SearchVector
+from django.db import connection
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from dms_project.tenancy import use
+from documents import results, search
+from documents.models import Document, DocumentPage
+from documents.processing.findings import Findings, Page
+from tests.documents import files
+from tests.documents.http import Api
+from tests.documents.work import work_off
+
+
+def store_and_read(api: Api, *texts: str) -> list[str]:
+    ids = [api.upload(text.encode(), f"file{number}.txt").json()["id"] for number, text in enumerate(texts)]
+    work_off()
+    return ids
+
+
+def found(api: Api, words: str) -> list[str]:
+    answer = api.search(words)
+    assert answer.status_code == 200
+    return [item["id"] for item in answer.json()["items"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Die Verträge wurden gekündigt.", "Vertrag"),
+        ("Die Verträge wurden gekündigt.", "vertraege OR vertrage"),
+        ("Ein Haus am See", "Häuser"),
+        ("Die Straße ist lang", "strasse"),
+        ("Die STRASSE ist lang", "Straße"),
+        ("He was running late", "run"),
+        ("Several invoices arrived", "invoice"),
+        ("A café in Zürich", "cafe zurich"),
+        ("Der Bericht der Kommission", '"Bericht der Kommission"'),
+        ("alpha beta gamma", "beta -delta"),
+        ("ein misﬁt im Text", "misfit"),
+        ("Rechnung Nr. 2026-0815", "2026-0815"),
+    ],
+)
+def test_a_word_is_found_in_another_form(api: Api, text: str, words: str) -> None:
+    [document_id] = store_and_read(api, text)
+    assert found(api, words) == [document_id]
+
+
+@pytest.mark.parametrize("words", ["Rechnung", "alpha -beta", '"beta alpha"', "alpha delta"])
+def test_what_does_not_match_is_not_found(api: Api, words: str) -> None:
+    store_and_read(api, "alpha beta gamma")
+    assert found(api, words) == []
+
+
+def test_the_best_match_comes_first(api: Api) -> None:
+    once, often = store_and_read(
+        api, "Kündigung und vieles andere, das hier steht", "Kündigung, Kündigung: die Kündigung"
+    )
+    assert found(api, "Kündigung") == [often, once]
+
+
+def test_a_title_is_found_before_the_document_was_read(api: Api) -> None:
+    document_id = api.upload(b"\x89PNG", "Mietverträge_2026.png").json()["id"]
+    assert found(api, "Mietvertrag 2026") == [document_id]
+    body = api.search("Mietvertrag").json()["items"][0]
+    assert (body["page"], body["snippet"]) == (None, "")
+
+
+def test_the_snippet_shows_the_best_page_and_marks_the_hit(api: Api) -> None:
+    api.upload(files.pdf("nichts hier", "erst Prüfung und noch eine Prüfung", "eine Prüfung"))
+    work_off()
+    [item] = api.search("Prüfungen").json()["items"]
+    assert item["page"] == 2
+    assert item["snippet"].count("<mark>Prüfung</mark>") == 2
+
+
+def test_an_english_hit_is_marked_too(api: Api) -> None:
+    store_and_read(api, "He was running late")
+    assert "<mark>running</mark>" in api.search("run").json()["items"][0]["snippet"]
+
+
+def test_markup_in_a_document_is_only_text_in_its_snippet(api: Api) -> None:
+    store_and_read(api, "before <script>alert('boo')</script> & <img src=x onerror=y> hit \"quoted\"")
+    snippet = api.search("hit").json()["items"][0]["snippet"]
+    assert "<mark>hit</mark>" in snippet
+    without_marks = snippet.replace("<mark>", "").replace("</mark>", "")
+    assert not set("<>\"'") & set(without_marks)
+
+
+def test_a_document_cannot_forge_a_mark(api: Api) -> None:
+    store_and_read(api, "hit \x02forged\x03 end of the text that goes on")
+    assert "<mark>forged" not in api.search("hit").json()["items"][0]["snippet"]
+
+
+ODD = [
+    *[":", "&", "|", "!", "(", ")", "<", ">", "*", "'", '"', "\\", "/", "%", "_", "-"],
+    "a:*",
+    "''",
+    ":*A",
+    "NOT",
+    "<->",
+    "<99999>",
+    "\u2018\u2019",
+    "\u02bb\u02bc",
+    "\uff07",
+    "\0",
+    "a\0b",
+    "\ud800",
+    "😀",
+    "\u202e",
+    "der die das",
+    "   ",
+    "\\' OR 1=1 --",
+    '"unclosed',
+    "-",
+    "-- -",
+    "or or or",
+    "a" * 1000,
+    " ".join("abcdefghi"[i % 9] for i in range(499)),
+]
+
+
+def status_of_search(api: Api, words: str) -> int:
+    answer = api.client.get("/api/documents", query_params={"q": words.encode("utf-8", "surrogatepass")})
+    return int(answer.status_code)
+
+
+def test_odd_input_is_no_server_error(api: Api) -> None:
+    assert {words: status_of_search(api, words) for words in ODD} == dict.fromkeys(ODD, 200)
+
+
+@pytest.mark.parametrize("words", ["x" * 1001, "x " * 500_000])
+def test_a_search_that_is_too_long_is_refused(api: Api, words: str) -> None:
+    assert api.search(words).status_code == 422
+
+
+@pytest.mark.parametrize("page", ["0", "-1", str(10**20), "x", ""])
+def test_a_page_that_cannot_be_is_refused(api: Api, page: str) -> None:
+    assert api.get(query_params={"page": page}).status_code == 422
+
+
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text(st.sampled_from(":&|!()<>*'\"\\/%_- \0\ud800\u2019orabn\u00e4\u00df\u0301") | st.characters(), max_size=40)
+)
+def test_no_input_breaks_the_query(api: Api, words: str) -> None:
+    assert status_of_search(api, words) == 200
+
+
+def hostile_page(kind: str) -> str:
+    chosen = random.Random(kind)
+    letters = string.ascii_lowercase
+    match kind:
+        case "distinct words":
+            return " ".join("".join(chosen.choices(letters, k=3)) for _ in range(30_000))
+        case "distinct wide words":
+            return " ".join(chr(0x20000 + n) + chr(0x20000 + n % 7) for n in range(30_000))
+        case "compounds":
+            return " ".join("-".join("".join(chosen.choices(letters, k=2)) for _ in range(3)) for _ in range(10_000))
+        case "addresses":
+            return " ".join(f"a{n}.de/b{n}/c{n}" for n in range(8_000))
+        case "numbers":
+            return " ".join(str(n) for n in range(100_000, 120_000))
+        case "one word":
+            return "x" * 200_000
+        case "one word often":
+            return "wort " * 40_000
+    raise AssertionError(kind)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "distinct words",
+        "distinct wide words",
+        "compounds",
+        "addresses",
+        "numbers",
+        "one word",
+        "one word often",
+    ],
+)
+def test_a_page_with_too_many_words_keeps_its_document(api: Api, kind: str) -> None:
+    document_id = api.upload(b"anfang").json()["id"]
+    work_off()
+    version = Document.objects.get(pk=document_id).versions.get()
+    findings = Findings(page_count=1, pages=[Page(1, "anfang " + hostile_page(kind))])
+    assert results.write(version, findings, findings.steps()) == "ready"
+    assert found(api, "anfang") == [document_id]
+    [step] = [step for step in api.get(f"/{document_id}").json()["steps"] if step["name"] == "index"]
+    assert (step["status"], step["reason"]) == ("done", "too_large")
+
+
+def test_an_index_that_refuses_does_not_cost_the_text(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "INDEXED_CHARACTERS", 10**9)
+    document_id = api.upload(b"anfang").json()["id"]
+    work_off()
+    version = Document.objects.get(pk=document_id).versions.get()
+    findings = Findings(page_count=1, pages=[Page(1, " ".join(f"wort{n}" for n in range(200_000)))])
+    assert results.write(version, findings, findings.steps()) == "partial"
+    assert api.get(f"/{document_id}/text").status_code == 200
+    step = api.get(f"/{document_id}").json()["steps"][-1]
+    assert (step["name"], step["status"], step["reason"]) == ("index", "failed", "too_large")
+
+
+def test_a_large_table_is_searched_by_its_index(api: Api) -> None:
+    document_id = api.upload(b"words").json()["id"]
+    version = Document.objects.get(pk=document_id).versions.get()
+    text = "gewöhnliche Wörter " * 50
+    DocumentPage.objects.bulk_create(DocumentPage(version=version, number=n, text=text) for n in range(1, 3000))
+    version.pages.update(search=SearchVector("text", config="dms_german"))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT gin_clean_pending_list('pages_by_word'); ANALYZE documents_documentpage")
+        pages = DocumentPage.objects.filter(search=search._query("seltenes"))
+        assert "pages_by_word" in pages.explain()
+
+
+def test_nothing_of_another_tenant_is_found(api: Api, tenant: str) -> None:
+    store_and_read(api, "geheimnisvoll")
+    elsewhere = {"acme": "globex", "globex": "acme"}[tenant]
+    with use(elsewhere):
+        other = Api(elsewhere, User.objects.create_user("bob"))
+    assert other.search("geheimnisvoll").json() == {"items": [], "count": 0}
+
+
+def test_the_search_asks_the_database_a_few_times_whatever_it_finds(
+    api: Api, django_assert_max_num_queries: Any
+) -> None:
+    store_and_read(api, *(f"gemeinsam {number}" for number in range(6)))
+    with django_assert_max_num_queries(16):
+        assert api.search("gemeinsam").json()["count"] == 6
