@@ -83,6 +83,13 @@ class EmbeddedPostgres:
         self._create_database()
 
     def answers(self) -> bool:
+        """Say whether the server takes connections. Asks it only once it says so itself: it logs each refusal."""
+        try:
+            status = (self.home.data / "postmaster.pid").read_text().splitlines()[7]
+        except (FileNotFoundError, IndexError):
+            return False
+        if status.strip() != "ready":
+            return False
         try:
             self._connect().close()
         except psycopg.OperationalError:

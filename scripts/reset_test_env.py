@@ -1,6 +1,7 @@
-"""``make reset-test-env``: end what an aborted test run left behind, drop and rebuild the test databases."""
+"""``make reset-test-env``: end what an aborted test run left behind, drop the test databases and build them anew."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,16 +12,19 @@ from scripts.postgres import EmbeddedPostgres, PostgresError
 from scripts.postgres_home import HomeError
 
 TEST_SERVER = Path(__file__).resolve().parent.parent / "var/test-postgres"
+# Builds the databases as every run does; whether a run keeps them is the suite's affair.
+BUILD = ["-m", "pytest", "--quiet", "--create-db", "--reuse-db", "tests/house/test_databases.py"]
 
 
 def main() -> None:
     try:
         if url := os.environ.get("DATABASE_URL"):
             drop_test_databases(url)
-        else:
-            server = EmbeddedPostgres(TEST_SERVER)
-            server.end_leftover()
-            server.home.remove()
+            sys.exit(subprocess.run([sys.executable, *BUILD]).returncode)
+        server = EmbeddedPostgres(TEST_SERVER)
+        server.end_leftover()
+        server.home.remove()
+        print("No test server is left; `make test` makes one with fresh databases, and removes it.")
     except (HomeError, PostgresError) as error:
         sys.exit(f"error: {error}")
     except psycopg.OperationalError as error:
@@ -32,11 +36,12 @@ def drop_test_databases(url: str) -> None:
     name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(url, dbname="postgres", autocommit=True, connect_timeout=5) as connection:
         rows = connection.execute(
-            "SELECT datname FROM pg_database WHERE datname = %(test)s OR starts_with(datname, %(test)s || '_')",
-            {"test": f"test_{name}"},
+            "SELECT datname FROM pg_database WHERE datname = %s OR starts_with(datname, %s) ORDER BY datname",
+            [f"test_{name}", f"test_{name}_"],
         ).fetchall()
         for (database,) in rows:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database)))
+            print(f"Dropped {database}.", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import http.client
 import json
 import os
 import secrets
@@ -110,15 +111,9 @@ def _development_settings(environment: dict[str, str]) -> dict[str, str]:
 
 
 async def _announce(port: int) -> None:
-    """Print where to go and with which login, once the web server listens."""
-    while True:
-        try:
-            _, connection = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.05)
-        else:
-            connection.close()
-            break
+    """Print where to go and with which login, once the web application has loaded and answers."""
+    while not await asyncio.to_thread(_answers, port):
+        await asyncio.sleep(0.05)
     logins: dict[str, Login] = json.loads(LOGINS.read_text())
     for tenant in TENANTS:
         login = logins[tenant]
@@ -128,6 +123,18 @@ async def _announce(port: int) -> None:
         )
     operator = logins["public"]
     print(f"operators  http://localhost:{port}/admin/  user {OPERATOR}  password {operator['password']}", flush=True)
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", "/readyz")
+        connection.getresponse()
+        return True
+    except OSError:
+        return False
+    finally:
+        connection.close()
 
 
 def _web() -> list[str]:

@@ -14,10 +14,12 @@ from django.db import connection, transaction
 from jobqueue.backoff import constant
 from jobqueue.exceptions import DeadLetter
 from jobqueue.handlers import JobContext, job_handler
-from tests.testjobs import ledger
+from tests.testjobs import ledger, sudden_death
 from tests.testjobs.misbehaviour import LEAVE, RAISE
 
 AT_ONCE = constant(timedelta(0))
+
+sudden_death.arrange()
 
 
 def _start(context: JobContext) -> None:
@@ -51,6 +53,26 @@ def sleep(context: JobContext) -> None:
     while time.monotonic() < deadline and not (until and Path(until).exists()):
         time.sleep(0.02)
     ledger.write("held", job=context.job.pk, held=context.still_held())
+    _end(context)
+
+
+@job_handler("test.long_transaction", backoff=AT_ONCE)
+def long_transaction(context: JobContext) -> None:
+    """Hold a transaction that has written to the job's own row, for ``seconds``."""
+    _start(context)
+    with transaction.atomic():
+        context.progress(50)
+        time.sleep(context.payload["seconds"])
+    _end(context)
+
+
+@job_handler("test.enqueue", backoff=AT_ONCE)
+def enqueue(context: JobContext) -> None:
+    """Enqueue a job in a transaction, and ``then`` commit or roll back."""
+    _start(context)
+    with transaction.atomic():
+        context.queue.enqueue("test.ok", {}, idempotency_key=context.payload["key"])
+        transaction.set_rollback(context.payload["then"] == "roll back")
     _end(context)
 
 

@@ -52,10 +52,9 @@ def _execute(*statements: str) -> None:
 
 
 def _swallow() -> None:
-    with transaction.atomic():
-        # The transaction is aborted now, and atomic() will roll it back on its way out.
-        with contextlib.suppress(IntegrityError):
-            ProcessingJob.objects.create(job_type="bad", max_attempts=1, priority=1000)
+    # The transaction is aborted when suppress() goes on, and atomic() rolls it back on its way out.
+    with transaction.atomic(), contextlib.suppress(IntegrityError):
+        ProcessingJob.objects.create(job_type="bad", max_attempts=1, priority=1000)
 
 
 def _no_autocommit() -> None:
