@@ -13,7 +13,6 @@ from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
@@ -25,8 +24,11 @@ FAILURES_PER_NAME = 5
 FAILURES_PER_ADDRESS = 50
 
 
-class Throttle(BaseBackend):
-    """Stands before the backends that check a password, and refuses while there were too many failures."""
+class Throttle:
+    """Stands before the backends that check a password, and refuses while there were too many failures.
+
+    Not a ``BaseBackend``: it knows no users, and Django takes the first backend that says it does.
+    """
 
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
         if request is not None and is_throttled(request, credentials.get("username") or ""):

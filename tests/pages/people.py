@@ -32,6 +32,11 @@ class File:
     name: str
     content: bytes
 
+    @property
+    def title(self) -> str:
+        """What the document is called at first: the name without its ending."""
+        return Path(self.name).stem
+
     @classmethod
     def of(cls, path: Path) -> "File":
         return cls(path.name, path.read_bytes())
@@ -64,7 +69,8 @@ class Person:
         self.go("/login/")
         self.page.fill("#id_username", name)
         self.page.fill("#id_password", password)
-        self.page.click("form.card button")
+        with self.page.expect_navigation():
+            self.page.click("form.card button")
         return self
 
     def drop(self, files: Iterable[File]) -> None:
@@ -73,8 +79,10 @@ class Person:
         self.page.evaluate(_DROP, [[file.name, base64.b64encode(file.content).decode()] for file in files])
 
     def upload(self, *files: File) -> None:
-        """Drop files and wait until each has been taken in or refused."""
+        """Drop files and wait until each has been taken in or refused, or has failed."""
+        before = self.page.locator("#uploads li").count()
         self.drop(files)
+        expect(self.page.locator("#uploads li")).to_have_count(before + len(files))
         expect(self.page.locator("#uploads [data-close]")).to_be_visible(timeout=30_000)
 
     def row(self, title: str) -> Locator:

@@ -1,4 +1,4 @@
-"""The tests' settings, for a web server and a worker of their own: errors as visitors see them, static files as found."""
+"""The tests' settings, for a web server and a worker of their own: errors as visitors see them."""
 
 from tests.settings import *  # noqa: F403 - a settings module is made this way
 

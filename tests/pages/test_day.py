@@ -23,10 +23,11 @@ def test_a_day_at_the_office(worker: None, ada: Person) -> None:
 
     # Nothing is reloaded, and all become what they can be.
     page.evaluate("window.sameDocument = true")
+    expect(page.locator(".row")).to_have_count(len(samples) + len(LETTERS))
     expect(page.locator(".chip.waiting, .chip.reading")).to_have_count(0, timeout=60_000)
     assert page.evaluate("window.sameDocument")
-    expect(ada.row("Letter 7.txt").locator(".chip")).to_have_text("Ready")
-    expect(ada.row("libreoffice-writer-password.pdf")).to_contain_text("Locked with a password")
+    expect(ada.row("Letter 7").locator(".chip")).to_have_text("Ready")
+    expect(ada.row("libreoffice-writer-password")).to_contain_text("Locked with a password")
 
     # Search as one types; the address follows, and a step back leads out of the search.
     page.locator("#q").press_sequentially("misfits rebels", delay=20)
@@ -44,7 +45,7 @@ def test_a_day_at_the_office(worker: None, ada: Person) -> None:
     expect(page.locator("#q")).to_have_value("")
 
     # One that failed says why in plain words; another try ends the same way, and is written down.
-    ada.document("libreoffice-writer-password.pdf")
+    ada.document("libreoffice-writer-password")
     expect(page.get_by_text("protected with a password")).to_be_visible()
     expect(page.get_by_text("Save a copy without the password")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
@@ -62,7 +63,7 @@ def test_a_day_at_the_office(worker: None, ada: Person) -> None:
     page.get_by_role("link", name="Trash").click()
     page.get_by_role("button", name="Restore Minutes, locked").click()
     expect(page.locator("h1")).to_have_text("Minutes, locked")
-    expect(page.locator("#about")).to_contain_text("from “libreoffice-writer-password.pdf” to “Minutes, locked”")
+    expect(page.locator("#about")).to_contain_text("from “libreoffice-writer-password” to “Minutes, locked”")
 
     with page.expect_download() as downloading:
         page.get_by_role("link", name="Download").click()

@@ -35,12 +35,20 @@ const localise = (within) => {
 localise(document);
 document.addEventListener("htmx:load", (event) => localise(event.target));
 
-// The connection: what asks by itself goes on asking; here it says why nothing changes.
+// The connection: while it is lost the page says so, and what was asked for is asked for again.
 const connection = document.getElementById("connection");
 if (connection) {
-  const lost = () => { connection.textContent = connection.dataset.lost; };
+  const lost = (event) => {
+    connection.textContent = connection.dataset.lost;
+    const asker = event.target; // the watch asks by itself
+    setTimeout(() => {
+      if (asker.isConnected) window.htmx.trigger(asker, asker.id === "search" ? "submit" : "refresh");
+    }, 2000);
+  };
   document.addEventListener("htmx:sendError", lost);
   document.addEventListener("htmx:timeout", lost);
-  document.addEventListener("htmx:responseError", (event) => { if (event.detail.xhr.status >= 500) lost(); });
-  document.addEventListener("htmx:afterOnLoad", () => { connection.textContent = ""; });
+  document.addEventListener("htmx:responseError", (event) => { if (event.detail.xhr.status >= 500) lost(event); });
+  document.addEventListener("htmx:afterOnLoad", (event) => {
+    if (event.detail.successful) connection.textContent = "";
+  });
 }
