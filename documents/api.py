@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
@@ -64,7 +64,20 @@ def _for_people(status: int, error: Exception) -> str:
     return str(error)
 
 
+def demanding_a_length(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Answer 411 to a body of undeclared length: under WSGI Django takes it for empty, and would miss the file."""
+
+    @wraps(run)
+    def demanding(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+            return JsonResponse({"detail": "Send the body with its Content-Length, not in chunks."}, status=411)
+        return run(request, *args, **kwargs)
+
+    return demanding
+
+
 router.add_decorator(answering_errors)
+router.add_decorator(demanding_a_length, mode="view")
 
 
 @router.post("", response={200: UploadOut, 201: UploadOut, (400, 413, 415, 503): Problem}, summary="Upload a document")

@@ -49,6 +49,7 @@ class DocumentUploadHandler(TemporaryFileUploadHandler):
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         self._size += len(raw_data)
         if self._size > conf.max_upload_bytes:
+            self.upload_interrupted()  # removes the temporary file, which Django does only for errors of its own
             raise _too_large()
         self._digest.update(raw_data)
         self.file.write(raw_data)

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 
 from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from jobqueue import events
 from jobqueue.conf import conf
@@ -91,8 +92,8 @@ class Keeper:
         try:
             with self._tenants.use(tenant):
                 return {job.pk for job in self._queue.renew(claim.job for claim in claims)}
-        except DatabaseError:
+        except (OperationalError, InterfaceError):
             raise
-        except Exception as error:  # noqa: BLE001 - the tenant was deleted; the others' locks must be renewed
+        except Exception as error:  # noqa: BLE001 - the tenant is gone or broken; the others' locks must be renewed
             events.tenant_in_trouble(tenant, error)
             return set()

@@ -13,6 +13,8 @@ logger = logging.getLogger("jobqueue.worker")
 
 #: Tells a child which of the processes it is, from 1; it then runs one worker whatever ``--processes`` says.
 CHILD_NUMBER = "JOBQUEUE_WORKER_PROCESS"
+#: Tells a child whose child it is: by the time that it could ask, its parent may be gone and another's in its place.
+PARENT = "JOBQUEUE_WORKER_PARENT"
 
 _LONGEST_PAUSE = 30.0
 #: A child that lived this long had a good start: its next death is followed by a short pause again.
@@ -72,7 +74,8 @@ class WorkerProcesses:
                 elif now >= child.start_at:
                     self._start(child)
             elif (status := child.process.poll()) is not None:
-                if status == 0:
+                # Ended by the very signal that was passed on: it was still starting, and held nothing.
+                if status == 0 or -status in self._signals:
                     self._children.remove(child)
                 elif self._signals:
                     return self._end_badly()
@@ -81,7 +84,7 @@ class WorkerProcesses:
         return None if self._children else 0
 
     def _start(self, child: _Child) -> None:
-        environment = os.environ | {CHILD_NUMBER: str(child.number)}
+        environment = os.environ | {CHILD_NUMBER: str(child.number), PARENT: str(os.getpid())}
         # A session of its own, so that the terminal's Ctrl-C reaches it once: through us.
         child.process = subprocess.Popen(  # noqa: S603 - our own command line
             [sys.executable, *sys.orig_argv[1:]], env=environment, start_new_session=True

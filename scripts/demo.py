@@ -67,11 +67,12 @@ def _make(schema: str, login: Login) -> None:
     if not fleet.exists(schema):
         create_tenant(schema, domain=f"{schema}.localhost")
     with use(schema):
+        if ApiToken.objects.filter(sha256=digest(login["token"])).exists():
+            return  # an earlier run of this clone made both
         user, _ = User.objects.get_or_create(username=login["user"], defaults={"is_staff": True, "is_superuser": True})
-        if not user.check_password(login["password"]):
-            user.set_password(login["password"])
-            user.save()
-        ApiToken.objects.get_or_create(sha256=digest(login["token"]), defaults={"user": user, "label": "make run"})
+        user.set_password(login["password"])
+        user.save()
+        ApiToken.objects.create(sha256=digest(login["token"]), user=user, label="make run")
 
 
 if __name__ == "__main__":

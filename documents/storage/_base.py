@@ -84,7 +84,7 @@ class ObjectStore(ABC):
 
     def delete_tenant(self, tenant: str) -> None:
         """Delete everything that a tenant has."""
-        for key in self.keys(f"{tenant}/"):
+        for key in self.list_keys(f"{tenant}/"):
             self.delete(key)
 
     # These methods must be given by a store.
@@ -98,7 +98,7 @@ class ObjectStore(ABC):
         """Delete an object; one that isn't there is no error."""
 
     @abstractmethod
-    def keys(self, prefix: str = "") -> Iterator[str]:
+    def list_keys(self, prefix: str = "") -> Iterator[str]:
         """Yield the keys that begin with ``prefix``, which is empty or ends with a slash."""
 
     @abstractmethod

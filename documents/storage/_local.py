@@ -35,7 +35,7 @@ class LocalStore(ObjectStore):
             path.parent.rmdir()
             path.parent.parent.rmdir()
 
-    def keys(self, prefix: str = "") -> Iterator[str]:
+    def list_keys(self, prefix: str = "") -> Iterator[str]:
         with self._errors(prefix):
             for folder, _, names in os.walk(self._path(prefix) if prefix else self._root):
                 for name in names:

@@ -84,14 +84,14 @@ class FaultyConnection:
     """A TCP proxy in front of a server. ``mode`` says what becomes of connections, also of those that are open.
 
     ``pass``: nothing; ``refuse``: closed at once; ``silence``: nothing comes back; ``cut``: closed after ``cut_after``
-    bytes of an answer.
+    bytes of an answer. ``lose_answer_to``: what a client says with these bytes in it arrives; the answer to it doesn't.
     """
 
-    def __init__(self, target_port: int) -> None:
+    def __init__(self, target_port: int, target_host: str = "127.0.0.1") -> None:
         self.mode = "pass"
         self.cut_after = 0
-        self.requests = 0
-        self._target_port = target_port
+        self.lose_answer_to = b""
+        self._target = (target_host, target_port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -106,14 +106,13 @@ class FaultyConnection:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            self.requests += 1
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         with client, suppress(OSError):
             if self.mode == "refuse":
                 return
-            with socket.create_connection(("127.0.0.1", self._target_port)) as server:
+            with socket.create_connection(self._target) as server:
                 self._pump(client, server)
 
     def _pump(self, client: socket.socket, server: socket.socket) -> None:
@@ -126,6 +125,9 @@ class FaultyConnection:
                     return
                 if source is client:
                     server.sendall(data)
+                    if self.lose_answer_to and self.lose_answer_to in data:
+                        server.recv(1)
+                        return
                     continue
                 if self.mode == "silence":
                     continue

@@ -30,7 +30,7 @@ def test_an_upload_answers_with_the_document_and_its_job(api: Api, tenant: str, 
     assert (body["duplicate"], body["restored"]) == (False, False)
     job = ProcessingJob.objects.get(pk=body["job_id"])
     assert (job.job_type, job.payload) == ("documents.process", {"document_id": body["id"], "version": 1})
-    assert list(local_store.keys()) == [f"{tenant}/{body['id']}/1/original"]
+    assert list(local_store.list_keys()) == [f"{tenant}/{body['id']}/1/original"]
     assert [entry.action for entry in AuditEntry.objects.all()] == ["uploaded"]
 
 
@@ -95,7 +95,7 @@ def test_whatever_a_document_is_like_its_job_succeeds_and_its_original_stays(
 def test_an_empty_file_is_refused(api: Api, local_store: ObjectStore) -> None:
     answer = api.upload(b"", "leer.pdf")
     assert (answer.status_code, answer.json()) == (400, {"detail": "The file is empty."})
-    assert list(local_store.keys()) == []
+    assert list(local_store.list_keys()) == []
 
 
 def test_a_program_is_refused_with_its_type(api: Api, local_store: ObjectStore) -> None:
@@ -103,7 +103,7 @@ def test_a_program_is_refused_with_its_type(api: Api, local_store: ObjectStore) 
     assert answer.status_code == 415
     assert "application/x-executable" in answer.json()["detail"]
     assert not Document.objects.exists()
-    assert list(local_store.keys()) == []
+    assert list(local_store.list_keys()) == []
 
 
 @pytest.mark.parametrize("declared", [True, False])
@@ -116,7 +116,7 @@ def test_a_file_that_is_too_large_is_refused_with_the_limit(
     assert answer.status_code == 413
     assert "1000 bytes" in answer.json()["detail"]
     assert not Document.objects.exists()
-    assert list(local_store.keys()) == []
+    assert list(local_store.list_keys()) == []
 
 
 def test_a_file_just_within_the_limit_is_taken(api: Api, settings: Any) -> None:
@@ -134,7 +134,7 @@ def test_the_same_bytes_again_are_the_same_document(api: Api, local_store: Objec
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.json() == first.json() | {"duplicate": True}
     assert ProcessingJob.objects.count() == 1
-    assert len(list(local_store.keys())) == 1
+    assert len(list(local_store.list_keys())) == 1
 
 
 def test_bytes_that_lie_in_the_trash_are_restored(api: Api) -> None:

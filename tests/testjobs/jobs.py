@@ -52,7 +52,7 @@ def sleep(context: JobContext) -> None:
     deadline = time.monotonic() + context.payload.get("seconds", 60)
     while time.monotonic() < deadline and not (until and Path(until).exists()):
         time.sleep(0.02)
-    ledger.write("held", job=context.job.pk, held=context.still_held())
+    ledger.write("held", job=context.job.pk, schema=ledger.current_schema(), held=context.still_held())
     _end(context)
 
 
@@ -123,7 +123,7 @@ def look(context: JobContext) -> dict[str, Any]:
                    current_setting('TimeZone'),
                    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
                    (SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname = 'left_behind'),
-                   (SELECT count(*) FROM pg_listening_channels()), (SELECT count(*) FROM pg_cursors WHERE name = 'left')
+                   (SELECT count(*) FROM pg_listening_channels()), (SELECT count(*) FROM pg_cursors WHERE name = 'left_open')
             """
         )
         names = ("search_path", "user", "timeout", "timezone", "locks", "temporary", "channels", "cursors")

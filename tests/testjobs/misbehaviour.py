@@ -79,7 +79,7 @@ def _raw_transaction() -> None:
 
 
 def _open_cursor() -> None:
-    _execute("DECLARE left CURSOR WITH HOLD FOR SELECT 1")
+    _execute("DECLARE left_open CURSOR WITH HOLD FOR SELECT 1")
 
 
 LEAVE: dict[str, Callable[[], None]] = {

@@ -13,7 +13,7 @@ from jobqueue.conf import conf
 from jobqueue.dispatcher import Service
 from jobqueue.handlers import registered
 from jobqueue.models import WORKER_NAME_MAX_LENGTH
-from jobqueue.processes import CHILD_NUMBER, WorkerProcesses
+from jobqueue.processes import CHILD_NUMBER, PARENT, WorkerProcesses
 from jobqueue.queue import Queue
 from jobqueue.tenant_source import TenantSource, tenant_source
 from jobqueue.worker import Worker
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         if options["processes"] > 1 and child is None:
             raise SystemExit(WorkerProcesses(options["processes"]).run())
         self.stdout.write(_banner(service))
-        worker = Worker(service, Queue(), tenants, parent=os.getppid() if child else None)
+        worker = Worker(service, Queue(), tenants, parent=int(os.environ[PARENT]) if child else None)
         status = worker.run()
         self.stdout.write(f"worker {service.name} stopped")
         if worker.left_running:

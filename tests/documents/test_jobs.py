@@ -1,0 +1,210 @@
+"""The processing job: beside edits and deletions, twice, and in a real worker that dies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from django.contrib.auth.models import User
+
+from dms_project.tenancy import use
+from documents import jobs, results
+from documents.models import Document, DocumentPage, DocumentVersion
+from documents.processing.findings import Findings
+from documents.processing.runner import ChildKilled
+from documents.storage import ObjectStore
+from jobqueue.models import ProcessingJob
+from jobqueue.queue import Queue
+from tests.documents import files
+from tests.documents.http import Api
+from tests.documents.servers import FaultyConnection
+from tests.documents.web import ROOT
+from tests.documents.work import run, work_off
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Have something happen after the original was read and before the result is written."""
+
+    def arrange(action: Callable[[], object]) -> None:
+        original = jobs.read
+
+        def read_and_act(*args: Any, **kwargs: Any) -> Findings:
+            findings = original(*args, **kwargs)
+            action()
+            return findings
+
+        monkeypatch.setattr(jobs, "read", read_and_act)
+
+    return arrange
+
+
+def test_a_title_edited_during_processing_survives(api: Api, meanwhile: Any) -> None:
+    path = f"/api/documents/{api.upload(b'words').json()['id']}"
+    meanwhile(lambda: api.client.patch(path, json.dumps({"title": "edited"}), "application/json"))
+    work_off()
+    body = api.client.get(path).json()
+    assert (body["title"], body["status"]) == ("edited", "ready")
+
+
+def test_a_document_deleted_before_its_job_stops_it_quietly(api: Api) -> None:
+    api.client.delete(f"/api/documents/{api.upload(b'words').json()['id']}")
+    [job] = work_off()
+    assert (job.status, job.attempts) == ("succeeded", 1)
+    assert "stopped" in job.result
+    assert not DocumentPage.objects.exists()
+
+
+def test_a_document_deleted_during_processing_stops_it_quietly_and_comes_back_whole(
+    api: Api, meanwhile: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/api/documents/{api.upload(b'words').json()['id']}"
+    meanwhile(lambda: api.client.delete(path))
+    [job] = work_off()
+    assert (job.status, "stopped" in job.result) == ("succeeded", True)
+    assert not DocumentPage.objects.exists()
+    monkeypatch.undo()
+    assert api.client.post(f"{path}/restore").json()["status"] == "processing"
+    work_off()
+    assert api.client.get(path).json()["status"] == "ready"
+
+
+def test_a_row_removed_during_processing_does_not_reappear(api: Api, meanwhile: Any) -> None:
+    api.upload(b"words")
+    meanwhile(lambda: Document.objects.all().delete())
+    [job] = work_off()
+    assert job.status == "succeeded"
+    assert not Document.objects.exists()
+    assert not DocumentVersion.objects.exists()
+
+
+def test_processing_twice_is_processing_once(api: Api) -> None:
+    body = api.upload(files.ten_pages()).json()
+    first = Queue().dequeue("one")
+    run(first)
+    again = Queue().enqueue(first.job_type, first.payload)
+    run(Queue().dequeue("two"))
+    assert again.pk != first.pk
+    assert DocumentPage.objects.count() == 10
+    assert api.get(f"/{body['id']}").json()["status"] == "ready"
+
+
+def test_the_text_of_an_older_version_is_not_written_over_the_newer_one(api: Api) -> None:
+    api.upload(b"old words")
+    version = DocumentVersion.objects.get()
+    version.is_current = False
+    version.save()
+    assert results.write(version, Findings(), []) is None
+
+
+def test_an_outage_is_retried_and_says_so_only_at_the_end(connection_to_s3: FaultyConnection, api: Api) -> None:
+    path = f"/api/documents/{api.upload(b'words').json()['id']}"
+    connection_to_s3.mode = "refuse"
+    ProcessingJob.objects.update(max_attempts=2)
+    [job] = work_off()
+    assert (job.status, api.client.get(path).json()["status"]) == ("pending", "processing")
+    ProcessingJob.objects.update(available_at="2000-01-01T00:00Z")
+    [job] = work_off()
+    body = api.client.get(path).json()
+    assert (job.status, body["status"]) == ("dead_letter", "failed")
+    assert [step["reason"] for step in body["steps"]] == ["unavailable"] * 3
+    connection_to_s3.mode = "pass"
+    Queue().requeue_dead_letter(job.pk)
+    work_off()
+    assert api.client.get(path).json()["status"] == "ready"
+
+
+def test_an_outage_during_reprocessing_costs_no_text(api: Api, local_store: ObjectStore) -> None:
+    path = f"/api/documents/{api.upload(b'precious words').json()['id']}"
+    work_off()
+    local_store.delete(DocumentVersion.objects.get().storage_key)
+    api.client.post(f"{path}/reprocess")
+    ProcessingJob.objects.filter(status="pending").update(max_attempts=1)
+    work_off()
+    assert api.client.get(path).json()["status"] == "failed"
+    assert api.client.get(f"{path}/text").content == b"precious words"
+    assert api.search("precious").json()["count"] == 1
+
+
+def test_a_dead_letter_can_be_processed_again_by_the_user(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*args: Any) -> None:
+        raise ChildKilled("by the machine")
+
+    first = api.upload(b"words").json()
+    ProcessingJob.objects.update(max_attempts=1)
+    monkeypatch.setattr(jobs, "read", killed)
+    work_off()
+    monkeypatch.undo()
+    again = api.client.post(f"/api/documents/{first['id']}/reprocess").json()
+    assert again["job_id"] != first["job_id"]
+    work_off()
+    assert api.get(f"/{first['id']}").json()["status"] == "ready"
+
+
+def test_payloads_hold_ids_only(api: Api, tmp_path: Path) -> None:
+    api.upload(b"words", "secret name.txt")
+    payload = json.dumps(ProcessingJob.objects.get().payload)
+    assert "secret" not in payload
+    assert "/" not in payload
+
+
+def worker(database_url: str, tmp_path: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "runworker"],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "DATABASE_URL": database_url,
+            "DJANGO_DEBUG": "true",
+            "DJANGO_SETTINGS_MODULE": "dms_project.settings",
+            "DMS_STORAGE_DIR": str(tmp_path / "storage"),
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def test_real_workers_read_what_a_killed_one_left(committed_db: None, database_url: str, tmp_path: Path) -> None:
+    apis = {}
+    for tenant in ("acme", "globex"):
+        with use(tenant):
+            apis[tenant] = Api(tenant, User.objects.create_user("alice"))
+    many = files.pdf(*(f"seite{number} Paketverwaltung" for number in range(1000)))
+    slow = apis["acme"].upload(many).json()["id"]
+    victim = worker(database_url, tmp_path)
+    deadline = time.monotonic() + 30
+    while not any("documents.processing.child" in child.cmdline() for child in children_of(victim)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    parsers = [child for child in children_of(victim) if "documents.processing.child" in child.cmdline()]
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    psutil.wait_procs(parsers, timeout=5)
+    apis["globex"].upload(b"only in globex")
+    successor = worker(database_url, tmp_path)
+    deadline = time.monotonic() + 60
+    while apis["acme"].get(f"/{slow}").json()["status"] == "processing":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    successor.terminate()
+    assert successor.wait(30) == 0
+    with use("acme"):
+        assert ProcessingJob.objects.get().attempts == 2
+    assert apis["acme"].search("Paketverwaltung").json()["count"] == 1
+    assert apis["acme"].get(f"/{slow}").json()["page_count"] == 1000
+    assert apis["globex"].search("Paketverwaltung").json()["count"] == 0
+    assert apis["globex"].search("globex").json()["count"] == 1
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []

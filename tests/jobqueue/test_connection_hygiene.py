@@ -1,0 +1,56 @@
+"""Q32: whatever a handler does to its connection, its outcome is recorded and the next job finds a clean one."""
+
+from django.db import connection
+
+from jobqueue.sign_of_life import LOCK_CLASS
+from tests.jobqueue.conftest import Start
+from tests.jobqueue.workers import TENANTS, BothTenants
+from tests.testjobs.misbehaviour import LEAVE
+
+
+def test_nothing_that_a_handler_leaves_on_its_connection_reaches_the_next_job(both: BothTenants, start: Start) -> None:
+    untouched = both.enqueue("test.look", priority=100)
+    leaving, looking = {}, {}
+    for number, kind in enumerate(LEAVE):
+        leaving[kind] = both.enqueue("test.leave", {"kind": kind}, priority=50 - 2 * number)
+        looking[kind] = both.enqueue("test.look", priority=49 - 2 * number)
+    worker = start("--concurrency", "1")  # one thread, one connection, one job after the other
+
+    for kind in LEAVE:
+        leaving[kind].become("succeeded")
+        looking[kind].become("succeeded")
+        assert leaving[kind].are(attempts=1), kind
+        for row, clean, tenant in zip(looking[kind].rows(), untouched.rows(), TENANTS, strict=True):
+            assert row.result == clean.result, kind
+            assert row.result["search_path"].split(", ")[0] == tenant
+    for row in untouched.rows():
+        assert row.result["user"] == "postgres"
+        assert row.result["timezone"] == "UTC"
+        assert row.result["autocommit"] is True
+        assert (row.result["in_transaction"], row.result["timeout"]) == (False, "0")
+        assert {row.result[name] for name in ("locks", "temporary", "channels", "cursors")} == {0}
+    assert len({entry["pid"] for entries in both.events(untouched) for entry in entries}) == 1
+
+    assert backends("state LIKE 'idle in transaction%%'") == 0
+    assert advisory_locks_but_signs_of_life() == 0
+    assert worker.terminate() == 0
+
+
+def backends(condition: str) -> int:
+    """Count the other sessions on the test database for which the condition holds."""
+    return _count(
+        "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND " + condition
+    )
+
+
+def advisory_locks_but_signs_of_life() -> int:
+    return _count(
+        f"FROM pg_locks WHERE locktype = 'advisory' AND classid <> {LOCK_CLASS}"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+
+
+def _count(what: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) " + what.replace("%%", "%"))
+        return int(cursor.fetchone()[0])

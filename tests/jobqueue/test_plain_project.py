@@ -1,0 +1,82 @@
+"""The queue in a Django project without tenants, on Django's own PostgreSQL backend."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.db import connection
+
+from tests.jobqueue.workers import ROOT
+from tests.testjobs import ledger
+
+Run = Callable[..., str]
+
+ENQUEUE = """
+import django
+django.setup()
+from jobqueue.queue import JobSpec, Queue
+jobs = Queue().enqueue_many([JobSpec("test.ok", {"number": number}) for number in range(5)])
+print(*[job.pk for job in jobs])
+"""
+
+
+@pytest.fixture
+def url(database_url: str) -> Iterator[str]:
+    """An empty database beside the test database."""
+    name = f"{connection.settings_dict['NAME']}_plain"
+    server = database_url.rpartition("/")[0]
+    with psycopg.connect(database_url, autocommit=True) as session:
+        session.execute(f"DROP DATABASE IF EXISTS {name}")
+        session.execute(f"CREATE DATABASE {name}")
+        yield f"{server}/{name}"
+        session.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def run(url: str, tmp_path: Path) -> Run:
+    """Run Python with these arguments in the plain project, and return what it prints."""
+    environment = os.environ | {
+        "DATABASE_URL": url,
+        "DJANGO_SETTINGS_MODULE": "tests.plain_project.settings",
+        ledger.VARIABLE: str(tmp_path / "ledger"),
+    }
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT, env=environment, timeout=60, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    return run
+
+
+def test_a_project_without_tenants_migrates_works_and_goes_back(run: Run, url: str, tmp_path: Path) -> None:
+    run("manage.py", "migrate", "--verbosity", "0")
+    assert "no issues" in run("manage.py", "check", "--database", "default")
+
+    ids = [int(pk) for pk in run("-c", ENQUEUE).split()]
+    output = run("manage.py", "runworker", "--drain", "--name", "plain")
+
+    assert "tenant=" not in output
+    with psycopg.connect(url) as session:
+        rows = session.execute("SELECT id, status, attempts FROM public.processing_jobs ORDER BY id").fetchall()
+        assert rows == [(pk, "succeeded", 1) for pk in ids]
+    started = ledger.read(tmp_path / "ledger", "start")
+    assert sorted((entry["job"], entry["schema"], entry["worker"]) for entry in started) == [
+        (pk, "public", "plain") for pk in ids
+    ]
+    assert f'"id": {ids[-1]}' in run("manage.py", "jobs", "list", "--json", "--limit", "1")
+
+    run("manage.py", "migrate", "jobqueue", "zero", "--verbosity", "0")
+    with psycopg.connect(url) as session:
+        left = session.execute(
+            "SELECT to_regclass('processing_jobs'), count(*) FROM django_migrations WHERE app = 'jobqueue'"
+        )
+        assert left.fetchone() == (None, 0)
