@@ -17,7 +17,7 @@ from tests.documents.servers import BUCKET, KEY, SECRET, S3Server
 from tests.documents.web import WebClient, WebServer
 
 MIB = 2**20
-SIZE = 160 * MIB
+SIZE = 96 * MIB
 _CHUNK = bytes(range(256)) * 4096  # 1 MiB
 
 
@@ -102,7 +102,7 @@ def test_several_large_files_at_a_time_stay_within_bounds(web: WebServer) -> Non
     statuses: list[int] = []
 
     def upload(number: int) -> None:
-        statuses.append(clients[number].upload(chunks(b"file %d" % number, 48 * MIB), 48 * MIB).status)
+        statuses.append(clients[number].upload(chunks(b"file %d" % number, 32 * MIB), 32 * MIB).status)
 
     threads = [threading.Thread(target=upload, args=(number,)) for number in range(4)]
     with Peak(web) as peak:

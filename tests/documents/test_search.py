@@ -3,6 +3,7 @@
 import random
 import string
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,17 +15,19 @@ from hypothesis import strategies as st
 
 from dms_project.tenancy import use
 from documents import results, search
-from documents.models import Document, DocumentPage
+from documents.models import DocumentPage, DocumentVersion
 from documents.processing.findings import Findings, Page
-from tests.documents import files
 from tests.documents.http import Api
 from tests.documents.work import work_off
 
 
-def store_and_read(api: Api, *texts: str) -> list[str]:
-    ids = [api.upload(text.encode(), f"file{number}.txt").json()["id"] for number, text in enumerate(texts)]
-    work_off()
-    return ids
+def store(api: Api, *pages: str) -> str:
+    """Upload a document and write down that these are its pages; return its id."""
+    document_id: str = api.upload(uuid4().bytes, "file.txt").json()["id"]
+    version = DocumentVersion.objects.get(document=document_id)
+    findings = Findings(len(pages), [Page(number, text) for number, text in enumerate(pages, start=1)])
+    results.write(version, findings, findings.steps())
+    return document_id
 
 
 def found(api: Api, words: str) -> list[str]:
@@ -51,20 +54,19 @@ def found(api: Api, words: str) -> list[str]:
     ],
 )
 def test_a_word_is_found_in_another_form(api: Api, text: str, words: str) -> None:
-    [document_id] = store_and_read(api, text)
+    document_id = store(api, text)
     assert found(api, words) == [document_id]
 
 
 @pytest.mark.parametrize("words", ["Rechnung", "alpha -beta", '"beta alpha"', "alpha delta"])
 def test_what_does_not_match_is_not_found(api: Api, words: str) -> None:
-    store_and_read(api, "alpha beta gamma")
+    store(api, "alpha beta gamma")
     assert found(api, words) == []
 
 
 def test_the_best_match_comes_first(api: Api) -> None:
-    once, often = store_and_read(
-        api, "Kündigung und vieles andere, das hier steht", "Kündigung, Kündigung: die Kündigung"
-    )
+    once = store(api, "Kündigung und vieles andere, das hier steht")
+    often = store(api, "Kündigung, Kündigung: die Kündigung")
     assert found(api, "Kündigung") == [often, once]
 
 
@@ -76,20 +78,19 @@ def test_a_title_is_found_before_the_document_was_read(api: Api) -> None:
 
 
 def test_the_snippet_shows_the_best_page_and_marks_the_hit(api: Api) -> None:
-    api.upload(files.pdf("nichts hier", "erst Prüfung und noch eine Prüfung", "eine Prüfung"))
-    work_off()
+    store(api, "nichts hier", "erst Prüfung und noch eine Prüfung", "eine Prüfung")
     [item] = api.search("Prüfungen").json()["items"]
     assert item["page"] == 2
     assert item["snippet"].count("<mark>Prüfung</mark>") == 2
 
 
 def test_an_english_hit_is_marked_too(api: Api) -> None:
-    store_and_read(api, "He was running late")
+    store(api, "He was running late")
     assert "<mark>running</mark>" in api.search("run").json()["items"][0]["snippet"]
 
 
 def test_markup_in_a_document_is_only_text_in_its_snippet(api: Api) -> None:
-    store_and_read(api, "before <script>alert('boo')</script> & <img src=x onerror=y> hit \"quoted\"")
+    store(api, "before <script>alert('boo')</script> & <img src=x onerror=y> hit \"quoted\"")
     snippet = api.search("hit").json()["items"][0]["snippet"]
     assert "<mark>hit</mark>" in snippet
     without_marks = snippet.replace("<mark>", "").replace("</mark>", "")
@@ -97,7 +98,8 @@ def test_markup_in_a_document_is_only_text_in_its_snippet(api: Api) -> None:
 
 
 def test_a_document_cannot_forge_a_mark(api: Api) -> None:
-    store_and_read(api, "hit \x02forged\x03 end of the text that goes on")
+    api.upload(b"hit \x02forged\x03 end of the text that goes on")
+    work_off()
     assert "<mark>forged" not in api.search("hit").json()["items"][0]["snippet"]
 
 
@@ -148,7 +150,7 @@ def test_a_page_that_cannot_be_is_refused(api: Api, page: str) -> None:
     assert api.get(query_params={"page": page}).status_code == 422
 
 
-@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(st.sampled_from(":&|!()<>*'\"\\/%_- \0\ud800\u2019orabn\u00e4\u00df\u0301") | st.characters(), max_size=40)
 )
@@ -190,11 +192,8 @@ def hostile_page(kind: str) -> str:
     ],
 )
 def test_a_page_with_too_many_words_keeps_its_document(api: Api, kind: str) -> None:
-    document_id = api.upload(b"anfang").json()["id"]
-    work_off()
-    version = Document.objects.get(pk=document_id).versions.get()
-    findings = Findings(page_count=1, pages=[Page(1, "anfang " + hostile_page(kind))])
-    assert results.write(version, findings, findings.steps()) == "ready"
+    document_id = store(api, "anfang " + hostile_page(kind))
+    assert api.get(f"/{document_id}").json()["status"] == "ready"
     assert found(api, "anfang") == [document_id]
     [step] = [step for step in api.get(f"/{document_id}").json()["steps"] if step["name"] == "index"]
     assert (step["status"], step["reason"]) == ("done", "too_large")
@@ -202,19 +201,16 @@ def test_a_page_with_too_many_words_keeps_its_document(api: Api, kind: str) -> N
 
 def test_an_index_that_refuses_does_not_cost_the_text(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "INDEXED_CHARACTERS", 10**9)
-    document_id = api.upload(b"anfang").json()["id"]
-    work_off()
-    version = Document.objects.get(pk=document_id).versions.get()
-    findings = Findings(page_count=1, pages=[Page(1, " ".join(f"wort{n}" for n in range(200_000)))])
-    assert results.write(version, findings, findings.steps()) == "partial"
+    document_id = store(api, " ".join(f"wort{n}" for n in range(200_000)))
+    assert api.get(f"/{document_id}").json()["status"] == "partial"
     assert api.get(f"/{document_id}/text").status_code == 200
     step = api.get(f"/{document_id}").json()["steps"][-1]
     assert (step["name"], step["status"], step["reason"]) == ("index", "failed", "too_large")
 
 
 def test_a_large_table_is_searched_by_its_index(api: Api) -> None:
-    document_id = api.upload(b"words").json()["id"]
-    version = Document.objects.get(pk=document_id).versions.get()
+    api.upload(b"words")
+    version = DocumentVersion.objects.get()
     text = "gewöhnliche Wörter " * 50
     DocumentPage.objects.bulk_create(DocumentPage(version=version, number=n, text=text) for n in range(1, 3000))
     version.pages.update(search=SearchVector("text", config="dms_german"))
@@ -225,7 +221,7 @@ def test_a_large_table_is_searched_by_its_index(api: Api) -> None:
 
 
 def test_nothing_of_another_tenant_is_found(api: Api, tenant: str) -> None:
-    store_and_read(api, "geheimnisvoll")
+    store(api, "geheimnisvoll")
     elsewhere = {"acme": "globex", "globex": "acme"}[tenant]
     with use(elsewhere):
         other = Api(elsewhere, User.objects.create_user("bob"))
@@ -235,6 +231,7 @@ def test_nothing_of_another_tenant_is_found(api: Api, tenant: str) -> None:
 def test_the_search_asks_the_database_a_few_times_whatever_it_finds(
     api: Api, django_assert_max_num_queries: Any
 ) -> None:
-    store_and_read(api, *(f"gemeinsam {number}" for number in range(6)))
+    for number in range(6):
+        store(api, f"gemeinsam {number}")
     with django_assert_max_num_queries(16):
         assert api.search("gemeinsam").json()["count"] == 6

@@ -20,7 +20,7 @@ from django.core.management import call_command
 from dms_project.tenancy.schemas import create_tenant
 call_command("migrate", verbosity=0)
 for name in {names}: create_tenant(name, name + ".localhost")
-call_command("migrate", "shelves", "0001", verbosity=0)
+call_command("migrate", "shelves", "0002", verbosity=0)
 """
 
 

@@ -8,9 +8,12 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.migrations import RunPython
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.models.signals import post_migrate, pre_migrate
 from django.test.utils import CaptureQueriesContext
 
+from dms_project.tenancy import current, use
 from dms_project.tenancy.routers import lives_in
 from dms_project.tenancy.schemas import create_tenant
 from tests.tenancy.conftest import NAMES, Fleet
@@ -42,16 +45,16 @@ class TestFailure:
         assert "Traceback" not in failed.stderr
         first, second = failed.stderr.strip().splitlines()
         assert first == (
-            f'CommandError: Stopped at {FIFTH}, shelves.0002_limit_load: check constraint "shelf_is_not_overloaded" '
+            f'CommandError: Stopped at {FIFTH}, shelves.0003_limit_load: check constraint "shelf_is_not_overloaded" '
             f'of relation "shelves_shelf" is violated by some row'
         )
         assert "Migrated: public, t01, t02, t03, t04. Not reached: t06, t07, t08, t09, t10." in second
         assert "run the same command again" in second
-        assert list(fleet.shelf_migrations().values()) == [3, 3, 3, 3, 1, 1, 1, 1, 1, 1]
+        assert list(fleet.shelf_migrations().values()) == [4, 4, 4, 4, 2, 2, 2, 2, 2, 2]
 
-        fleet.sql(f"DELETE FROM {FIFTH}.shelves_shelf")
+        fleet.sql(f"DELETE FROM {FIFTH}.shelves_shelf WHERE load > 100")
         assert fleet.manage("migrate", "-v0").returncode == 0
-        assert set(fleet.shelf_migrations().values()) == {3}
+        assert set(fleet.shelf_migrations().values()) == {4}
 
     def test_a_killed_migrate_leaves_whole_migrations_and_is_taken_up_by_the_next(self, fleet):
         with fleet.connect() as session:
@@ -61,12 +64,12 @@ class TestFailure:
             running.send_signal(signal.SIGKILL)
             running.communicate(timeout=10)
         end_other_sessions(fleet)
-        assert list(fleet.shelf_migrations().values()) == [3, 3, 3, 3, 3, 3, 1, 1, 1, 1]
+        assert list(fleet.shelf_migrations().values()) == [4, 4, 4, 4, 4, 4, 2, 2, 2, 2]
         assert fleet.manage("migrate", "-v0").returncode == 0
-        assert set(fleet.shelf_migrations().values()) == {3}
+        assert set(fleet.shelf_migrations().values()) == {4}
 
     def test_an_index_cut_off_half_way_stops_the_next_run_there_and_names_it(self, fleet):
-        assert fleet.manage("migrate", "shelves", "0002", "-v0").returncode == 0
+        assert fleet.manage("migrate", "shelves", "0003", "-v0").returncode == 0
         half_made = f"SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('{SEVENTH}.shelves_by_load')"
         with fleet.connect() as session:
             session.execute(f"LOCK TABLE {SEVENTH}.shelves_shelf IN ROW EXCLUSIVE MODE")
@@ -78,11 +81,11 @@ class TestFailure:
         failed = fleet.manage("migrate", "-v0")
         assert failed.returncode == 1
         assert (
-            f'Stopped at {SEVENTH}, shelves.0003_index_load: relation "shelves_by_load" already exists' in failed.stderr
+            f'Stopped at {SEVENTH}, shelves.0004_index_load: relation "shelves_by_load" already exists' in failed.stderr
         )
         fleet.sql(f"DROP INDEX {SEVENTH}.shelves_by_load")
         assert fleet.manage("migrate", "-v0").returncode == 0
-        assert set(fleet.shelf_migrations().values()) == {3}
+        assert set(fleet.shelf_migrations().values()) == {4}
 
     def test_a_tenant_without_a_schema_is_named(self, fleet):
         fleet.sql(f"DROP SCHEMA {FIFTH} CASCADE")
@@ -107,19 +110,19 @@ class TestTwoAtOnce:
             assert "Applying" in first.communicate(timeout=60)[0]
             assert "No migrations to apply" in second.communicate(timeout=60)[0]
         assert (first.returncode, second.returncode) == (0, 0)
-        assert set(fleet.shelf_migrations().values()) == {3}
+        assert set(fleet.shelf_migrations().values()) == {4}
 
 
 class TestSelection:
     def test_one_app_goes_back_and_forth_in_every_tenant(self, fleet):
         assert fleet.manage("migrate", "-v0").returncode == 0
-        assert fleet.manage("migrate", "shelves", "0001", "-v0").returncode == 0
-        assert set(fleet.shelf_migrations().values()) == {1}
-        for name in NAMES:
-            overload(fleet, name)  # the constraint is gone in each of them
-            fleet.sql(f"DELETE FROM {name}.shelves_shelf")
         assert fleet.manage("migrate", "shelves", "0002", "-v0").returncode == 0
         assert set(fleet.shelf_migrations().values()) == {2}
+        for name in NAMES:
+            overload(fleet, name)  # the constraint is gone in each of them
+            fleet.sql(f"DELETE FROM {name}.shelves_shelf WHERE load > 100")
+        assert fleet.manage("migrate", "shelves", "0003", "-v0").returncode == 0
+        assert set(fleet.shelf_migrations().values()) == {3}
         assert fleet.manage("migrate", "shelves", "zero", "-v0").returncode == 0
         assert set(fleet.shelf_migrations().values()) == {0}
         assert fleet.sql("SELECT 1 FROM pg_tables WHERE tablename = 'shelves_shelf'") == []
@@ -131,11 +134,17 @@ class TestSelection:
         assert "t01, t03, t04, t05, t06, t07, t08, t09, t10:" in checked.stdout
         planned = fleet.manage("migrate", "--plan")
         assert planned.returncode == 0
-        assert "shelves.0002_limit_load\n    Create constraint shelf_is_not_overloaded on model shelf" in planned.stdout
+        assert "shelves.0003_limit_load\n    Create constraint shelf_is_not_overloaded on model shelf" in planned.stdout
         shown = fleet.manage("showmigrations", "shelves")
-        assert "t02:\nshelves\n [X] 0001_shelf\n [X] 0002_limit_load\n [X] 0003_index_load\n" in shown.stdout
-        assert "t09, t10:\nshelves\n [X] 0001_shelf\n [ ] 0002_limit_load\n [ ] 0003_index_load\n" in shown.stdout
-        assert [name for name, count in fleet.shelf_migrations().items() if count == 3] == ["t02"]
+        assert (
+            "t02:\nshelves\n [X] 0001_shelf\n [X] 0002_first_shelves\n [X] 0003_limit_load\n [X] 0004_index_load\n"
+            in shown.stdout
+        )
+        assert (
+            "t09, t10:\nshelves\n [X] 0001_shelf\n [X] 0002_first_shelves\n [ ] 0003_limit_load\n [ ] 0004_index_load\n"
+            in shown.stdout
+        )
+        assert [name for name, count in fleet.shelf_migrations().items() if count == 4] == ["t02"]
 
 
 @pytest.mark.parametrize(
@@ -156,6 +165,44 @@ def test_what_cannot_be_done_is_refused_in_one_line(db, arguments, reason):
     with pytest.raises(CommandError, match=reason) as error:
         call_command("migrate", *arguments)
     assert "\n" not in str(error.value)
+
+
+class TestReceivers:
+    """What listens to Django's signals around a migrate."""
+
+    @pytest.fixture
+    def without_sessions(self, db):
+        for name in ("acme", "globex"):
+            call_command("migrate", "sessions", "zero", tenant=name, verbosity=0)
+
+    def test_a_migration_whose_aftermath_fails_is_not_recorded(self, without_sessions):
+        def fail(**kwargs):
+            raise ZeroDivisionError("no permissions today")
+
+        post_migrate.connect(fail, sender=apps.get_app_config("sessions"))
+        try:
+            with pytest.raises(CommandError, match=r"Stopped at acme, sessions\.0001_initial: no permissions today"):
+                call_command("migrate", tenant="acme", verbosity=0)
+        finally:
+            post_migrate.disconnect(fail, sender=apps.get_app_config("sessions"))
+        with use("acme"):
+            assert "django_session" not in connection.introspection.table_names()
+        call_command("migrate", verbosity=0)
+        call_command("migrate", check_unapplied=True, verbosity=0)
+
+    def test_operations_that_are_added_for_one_schema_do_not_pile_up_in_the_next(self, without_sessions):
+        ran_in = []
+
+        def add(plan, **kwargs):
+            for migration, _ in plan:
+                migration.operations.append(RunPython(lambda apps, editor: ran_in.append(current())))
+
+        pre_migrate.connect(add, sender=apps.get_app_config("sessions"))
+        try:
+            call_command("migrate", verbosity=0)
+        finally:
+            pre_migrate.disconnect(add, sender=apps.get_app_config("sessions"))
+        assert ran_in == ["acme", "globex"]
 
 
 class TestNothingToDo:
@@ -179,6 +226,18 @@ class TestNothingToDo:
         assert not Permission.objects.exists()
         call_command("migrate", tenant=tenant, verbosity=0)
         assert Permission.objects.exists()
+
+
+def test_schemas_that_are_there_but_empty_are_filled(db):
+    with connection.cursor() as cursor:
+        for name in ("acme", "globex"):
+            cursor.execute(f"DROP SCHEMA {name} CASCADE")
+            cursor.execute(f"CREATE SCHEMA {name}")
+    call_command("migrate", verbosity=0)
+    call_command("migrate", check_unapplied=True, verbosity=0)
+    for name in ("acme", "globex"):
+        with use(name):
+            assert Permission.objects.exists()
 
 
 class TestWhatIsWhere:

@@ -46,12 +46,14 @@ def ok(context: JobContext) -> Any:
 
 @job_handler("test.sleep", backoff=AT_ONCE)
 def sleep(context: JobContext) -> None:
-    """Sleep for ``seconds``, or until the file ``until`` exists."""
+    """Sleep for ``seconds``, or until the file ``until`` exists; ``offline``: then end without the database."""
     _start(context)
     until = context.payload.get("until")
     deadline = time.monotonic() + context.payload.get("seconds", 60)
     while time.monotonic() < deadline and not (until and Path(until).exists()):
         time.sleep(0.02)
+    if context.payload.get("offline"):
+        return
     ledger.write("held", job=context.job.pk, schema=ledger.current_schema(), held=context.still_held())
     _end(context)
 
@@ -123,7 +125,8 @@ def look(context: JobContext) -> dict[str, Any]:
                    current_setting('TimeZone'),
                    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
                    (SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname = 'left_behind'),
-                   (SELECT count(*) FROM pg_listening_channels()), (SELECT count(*) FROM pg_cursors WHERE name = 'left_open')
+                   (SELECT count(*) FROM pg_listening_channels()),
+                   (SELECT count(*) FROM pg_cursors WHERE name = 'left_open')
             """
         )
         names = ("search_path", "user", "timeout", "timezone", "locks", "temporary", "channels", "cursors")

@@ -5,6 +5,7 @@ from django.db import models
 
 class Shelf(models.Model):
     load = models.IntegerField()
+    above = models.ForeignKey("self", models.CASCADE, null=True)
 
     class Meta:
         indexes = [models.Index(fields=["load"], name="shelves_by_load")]

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("shelves", "0001_shelf")]
+    dependencies = [("shelves", "0002_first_shelves")]
     operations = [
         migrations.AddConstraint(
             model_name="shelf",

@@ -6,5 +6,5 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("shelves", "0002_limit_load")]
+    dependencies = [("shelves", "0003_limit_load")]
     operations = [AddIndexConcurrently("shelf", models.Index(fields=["load"], name="shelves_by_load"))]
