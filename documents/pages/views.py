@@ -54,9 +54,7 @@ def documents(request: PageRequest) -> HttpResponseBase:
     words = request.GET.get("q", "")[:MAX_WORDS]
     status = request.GET.get("status", "")
     chosen = DocumentStatus(status) if status in DocumentStatus.values else None
-    number = _number(request, "page")
-    found = listing.find(words=words, status=chosen, page=number)
-    context = _list(request, found, number) | {"words": words.strip(), "status": chosen}
+    context = _list(request, words=words, status=chosen) | {"words": words.strip(), "status": chosen}
     if request.htmx and not request.htmx.history_restore_request:
         return _with_url(request, render(request, "documents/_results.html", context))
     return render(request, "documents/list.html", context)
@@ -66,9 +64,7 @@ def documents(request: PageRequest) -> HttpResponseBase:
 @page
 def trash(request: PageRequest) -> HttpResponseBase:
     """List what lies in the trash."""
-    number = _number(request, "page")
-    found = listing.find(page=number, trashed=True)
-    return render(request, "documents/trash.html", _list(request, found, number))
+    return render(request, "documents/trash.html", _list(request, trashed=True))
 
 
 @require_safe
@@ -113,13 +109,19 @@ def download(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     return download_of(request, current_version(document_id))
 
 
-def _list(request: PageRequest, found: listing.Listing, number: int) -> dict[str, Any]:
+def _list(request: PageRequest, **wanted: Any) -> dict[str, Any]:
+    """Return what the templates of lists need. Behind the last page comes the last page."""
+    number = _number(request, "page")
+    found = listing.find(page=number, **wanted)
+    last = max(1, -(-found.count // listing.PAGE_SIZE))
+    if number > last:
+        number, found = last, listing.find(page=last, **wanted)
     rows = _rows(found.items)
     return {
         "rows": rows,
         "count": found.count,
         "page": number,
-        "last_page": max(1, -(-found.count // listing.PAGE_SIZE)),
+        "last_page": last,
         "watched": _watched(rows),
         "max_upload_bytes": conf.max_upload_bytes,
         "any": found.count > 0 or Document.objects.filter(deleted_at=None).exists(),

@@ -98,7 +98,7 @@ EVENTS: dict[str, Words] = {
 }
 
 ATTEMPTS: dict[str, Words] = {
-    "succeeded": _("Read to the end"),
+    "succeeded": _("Reading finished"),
     "failed": _("Reading failed"),
     "released": _("Reading was put off"),
     "worker_died": _("Reading was interrupted"),

@@ -26,11 +26,16 @@ ARGUMENTS = [
 ]
 
 
+def need(program: str) -> None:
+    """Skip the test without this program; under CI, where everything must be there, fail it."""
+    if not shutil.which(program):
+        reason = f"{program} is missing; as root, scripts/install-test-tools installs it"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    if not shutil.which(CHROMIUM):
-        reason = f"there is no Chromium at {CHROMIUM}; as root, scripts/install-test-tools installs it"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    need(CHROMIUM)
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Playwright leaves an event loop in this thread, in which Django would refuse to use the database.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")

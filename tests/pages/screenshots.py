@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.pages.office import documents
 from tests.pages.people import File, Person
@@ -27,6 +27,7 @@ def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[...,
 
     def draw(name: str) -> None:
         page.mouse.move(0, 0)
+        page.evaluate("scrollTo(0, 0)")
         _save(page.screenshot(), f"{name}-{look}")
 
     ada.go("/login/")
@@ -55,13 +56,18 @@ def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[...,
     draw("error")
     ada.complaints.clear()  # the browser mentions that 404
     ada.go()
-    ada.upload(
-        File("Setup.exe", b"\x7fELF" + bytes(60)),
-        files[-1],
-        files[-4],
-        File("Draft.txt", b""),
-        File("Visitors in May.csv", b"day;visitors\n1;12\n"),
-    )
+    held: list[Route] = []
+    page.route("**/api/documents", held.append)
+    many = [File(f"Receipt {n}.txt", f"Receipt {n}: 12 euros.".encode()) for n in range(1, 4)]
+    program, empty, known = File("Setup.exe", b"\x7fELF" + bytes(60)), File("Draft.txt", b""), files[-1]
+    ada.drop([program, empty, known, files[5], *many])
+    expect(page.locator("#uploads li.sending")).to_have_count(3)
+    draw("uploading")
+    page.unroute("**/api/documents")
+    for route in held:
+        route.continue_()
+    expect(page.locator("#uploads [data-close]")).to_be_visible(timeout=30_000)
+    expect(page.locator(".chip.waiting, .chip.reading")).to_have_count(0, timeout=30_000)
     ada.complaints.clear()  # and that 415
     draw("uploads")
     if look == "light":

@@ -171,3 +171,16 @@ def test_markup_in_names_and_texts_is_shown_as_it_was_typed(client: Client) -> N
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page, path
     Document.objects.update(deleted_at=document.created_at)
     assert evil not in client.get("/trash/").content.decode()
+
+
+def test_an_original_that_is_gone_is_told_on_a_page(client: Client) -> None:
+    answer = client.get(url_of("download", made.document().pk))
+    assert answer.status_code == 410
+    assert "The original can’t be read" in answer.content.decode()
+
+
+def test_behind_the_last_page_comes_the_last_page(client: Client) -> None:
+    for number in range(51):
+        made.document(f"Lease {number}")
+    assert client.get("/?page=9").context["page"] == 2
+    assert len(client.get("/?page=9").context["rows"]) == 1

@@ -190,7 +190,7 @@ def test_the_colours_follow_the_system_until_others_are_chosen(somebody: Callabl
 
     person.go("/trash/")
     assert page.evaluate(paper) == light
-    page.get_by_role("button", name="As the system").click()
+    page.get_by_role("button", name="System").click()
     person.go()
     assert page.evaluate(paper) == dark
 

@@ -1,6 +1,5 @@
 """German and English."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,10 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.pages import made
+from tests.pages.conftest import need
 from tests.pages.site import ROOT
 
 CATALOGUE = ROOT / "dms_project/locale/de/LC_MESSAGES/django.po"
-needs_gettext = pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs gettext: scripts/install-test-tools")
 
 
 @pytest.fixture
@@ -38,14 +37,14 @@ def test_choosing_a_language_leads_nowhere_else(client: Client) -> None:
     assert client.post("/language", {"language": "de", "next": "https://example.com/"}).url == "/"
 
 
-@needs_gettext
 def test_the_compiled_words_are_those_of_the_source(tmp_path: Path) -> None:
+    need("msgfmt")
     subprocess.run(["msgfmt", "--output-file", tmp_path / "django.mo", CATALOGUE], check=True)
     assert (tmp_path / "django.mo").read_bytes() == CATALOGUE.with_suffix(".mo").read_bytes(), "run scripts/translate"
 
 
-@needs_gettext
 def test_every_word_is_translated() -> None:
+    need("msgfmt")
     said = subprocess.run(
         ["msgfmt", "--statistics", "--output-file", "/dev/null", CATALOGUE], capture_output=True, text=True, check=True
     ).stderr
