@@ -34,6 +34,7 @@ _STATUS_OF: dict[type[Exception], int] = {
     exceptions.DocumentNotFound: 404,
     exceptions.EmptyFile: 400,
     exceptions.TypeRefused: 415,
+    exceptions.ObjectExists: 503,
     exceptions.ObjectMissing: 410,
     exceptions.ObjectDamaged: 410,
     exceptions.StorageUnavailable: 503,

@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from documents import listing
 from documents.models import AuditEntry, Document, DocumentVersion
@@ -286,3 +289,14 @@ def test_the_limits_come_from_the_settings(settings: Any) -> None:
     settings.DMS_MAX_PAGES = 6
     settings.DMS_MAX_TEXT_CHARACTERS = 7
     assert conf.processing_limits == Limits(60, 5, 6, 7)
+
+
+def test_a_browser_uploads_with_its_session_and_its_csrf_token(tenant: str, user: User) -> None:
+    browser = Client(enforce_csrf_checks=True, headers={"host": f"{tenant}.localhost"})
+    browser.force_login(user)
+    assert browser.post("/api/documents", {"file": BytesIO(b"forged")}).status_code == 403
+    assert not Document.objects.exists()
+    browser.get("/admin/login/")
+    token = browser.cookies["csrftoken"].value
+    answer = browser.post("/api/documents", {"file": BytesIO(b"meant")}, headers={"x-csrftoken": token})
+    assert answer.status_code == 201

@@ -77,3 +77,12 @@ def test_different_files_of_one_name_stay_apart(web: WebServer, local_store: Obj
     assert [status for status, _ in answers] == [201] * 10
     stored = [b"".join(local_store.open(key)) for key in list(local_store.list_keys())]
     assert sorted(stored) == sorted(contents)
+
+
+def test_head_is_answered_without_a_body(web: WebServer) -> None:
+    alice = client(web, "acme")
+    document_id = json.load(alice.upload(b"content"))["id"]
+    for path in ("", f"/{document_id}", f"/{document_id}/download"):
+        head, _, body = alice.raw("HEAD", f"/api/documents{path}").partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200")
+        assert body == b""

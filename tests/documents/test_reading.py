@@ -1,5 +1,6 @@
 """Reading documents in the child process: sound ones, locked ones, damaged ones (D01, D02, D04)."""
 
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,20 @@ def test_text_beyond_the_limit_is_left_out_and_that_is_said(read_bytes: Any, mim
     assert findings.pages[0].text == "seite1 wort1"
     assert sum(len(page.text) for page in findings.pages) <= 30
     assert outcome(findings)["text"] == ("done", "too_large")
+
+
+def test_a_page_that_inflates_beyond_the_memory_costs_that_page(read_bytes: Any) -> None:
+    bomb = zlib.compress(b"BT /F 12 Tf 10 10 Td (x) Tj ET\n" * 10_000_000, 1)
+
+    def add_bomb(document: pikepdf.Pdf) -> None:
+        stream = pikepdf.Stream(document, bomb)
+        stream.Filter = pikepdf.Name.FlateDecode
+        document.pages[1].Contents = document.make_indirect(stream)
+
+    content = files.pdf("eins", "zwei", "drei", change=add_bomb, compress_streams=False)
+    findings = read_bytes(content, limits=Limits(30, 200 * 2**20, pages=10, characters=1_000_000))
+    assert outcome(findings)["text"] == ("done", "damaged")
+    assert words(findings) == {"eins", "drei"}
 
 
 def test_a_text_file_is_cut_at_form_feeds_and_line_ends(read_bytes: Any) -> None:

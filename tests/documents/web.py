@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -85,6 +86,14 @@ class WebClient:
         with suppress(BrokenPipeError, ConnectionResetError):  # an answer before everything was sent
             connection.request(method, path, body, self._headers | headers)
         return connection.getresponse()
+
+    def raw(self, method: str, path: str) -> bytes:
+        """Return everything that the server sends until it closes the connection."""
+        headers = self._headers | {"Connection": "close"}
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+        with socket.create_connection(("127.0.0.1", self._port), timeout=20) as connection:
+            connection.sendall("\r\n".join([*lines, "", ""]).encode())
+            return b"".join(iter(lambda: connection.recv(65536), b""))
 
     def get_json(self, path: str) -> Any:
         return json.load(self.request("GET", path))

@@ -92,6 +92,9 @@ class Run:
 
     def __post_init__(self) -> None:
         self.log = self.clone / "run.log"
+        self.start()
+
+    def start(self) -> None:
         with self.log.open("wb") as log:
             self.make = psutil.Popen(
                 ["make", f"VENV={sys.prefix}", "run", f"PORT={self.port}"],

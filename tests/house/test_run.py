@@ -11,8 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from scripts.postgres_home import lay_out
-from tests.house.clone import Run, clean_environment, copy_tree, eventually, free_port, get, make
+from tests.house.clone import Run, clean_environment, eventually, free_port, get, make
 
 LINE = (
     r"^(?P<tenant>%s)  http://%s\.localhost:(?P<port>\d+)  "
@@ -107,22 +106,24 @@ def answers(run: Run) -> bool:
         return False
 
 
-def test_kill_9_of_the_manager_leaves_nothing_and_the_next_run_has_the_same_data(tmp_path: Path) -> None:
-    first = second = Run(copy_tree(tmp_path / "clone"))
-    try:
-        token = login(first, "acme")["token"]
-        processes = first.processes()
-        first.program("scripts.run").kill()
-        assert psutil.wait_procs(processes, timeout=30)[1] == []
+def test_kill_9_of_the_manager_leaves_nothing_and_the_next_run_has_the_same_data(running: Run) -> None:
+    token = bearer(running, "acme")
+    processes = running.processes()
+    running.program("scripts.run").kill()
+    assert psutil.wait_procs(processes, timeout=30)[1] == []
 
-        second = Run(first.clone, free_port())
-        assert login(second, "acme")["token"] == token
-        assert get(second.port, "/api/documents", "acme.localhost", **bearer(second, "acme")).status == 200
-        assert second.stop(signal.SIGINT) == []
-    finally:
-        for process in second.processes() if second.make.is_running() else ():
-            process.kill()
-        lay_out(first.clone / "var/postgres").remove()
+    running.start()
+    running.wait_for("^operators ")
+    assert bearer(running, "acme") == token
+    assert get(running.port, "/api/documents", "acme.localhost", **token).status == 200
+
+
+def test_ctrl_c_ends_everything(running: Run) -> None:
+    assert running.stop(signal.SIGINT) == []
+    assert not answers(running)
+
+    running.start()
+    running.wait_for("^operators ")
 
 
 def test_a_database_that_is_not_there_is_said_in_one_line(clone: Path) -> None:
