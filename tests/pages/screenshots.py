@@ -57,7 +57,7 @@ def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[...,
     ada.complaints.clear()  # the browser mentions that 404
     ada.go()
     held: list[Route] = []
-    page.route("**/api/documents", held.append)
+    page.route("**/api/documents", lambda route: held.append(route))
     many = [File(f"Receipt {n}.txt", f"Receipt {n}: 12 euros.".encode()) for n in range(1, 4)]
     program, empty, known = File("Setup.exe", b"\x7fELF" + bytes(60)), File("Draft.txt", b""), files[-1]
     ada.drop([program, empty, known, files[5], *many])
