@@ -2,6 +2,7 @@
 
 import random
 import string
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +20,13 @@ from documents.models import DocumentPage, DocumentVersion
 from documents.processing.findings import Findings, Page
 from tests.documents.http import Api
 from tests.documents.work import work_off
+
+
+@pytest.fixture
+def tenant(db: None) -> Iterator[str]:
+    """One tenant is enough here: what is tried are words."""
+    with use("acme"):
+        yield "acme"
 
 
 def store(api: Api, *pages: str) -> str:

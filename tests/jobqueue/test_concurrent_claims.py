@@ -33,9 +33,9 @@ def test_no_job_is_claimed_twice(queue: Queue) -> None:
 
 
 def test_one_job_goes_to_one_of_many(queue: Queue, jobs: Jobs) -> None:
-    for _ in range(10):
+    for _ in range(5):
         job = jobs.pending()
-        answers = together(6, lambda number: queue.dequeue_many(f"w{number}", 1))
+        answers = together(4, lambda number: queue.dequeue_many(f"w{number}", 1))
 
         (claim,) = [claim for answer in answers for claim in answer]
         assert row(job).locked_by == claim.locked_by
@@ -43,10 +43,10 @@ def test_one_job_goes_to_one_of_many(queue: Queue, jobs: Jobs) -> None:
 
 
 def test_one_stale_job_is_rescued_by_one_of_many(queue: Queue, jobs: Jobs) -> None:
-    for _ in range(10):
+    for _ in range(5):
         job = jobs.processing()
         age_lock(job)
-        answers = together(6, lambda number: queue.dequeue_many(f"w{number}", 1))
+        answers = together(4, lambda number: queue.dequeue_many(f"w{number}", 1))
 
         assert sum(map(len, answers)) == 1
         assert (row(job).attempts, len(row(job).history)) == (2, 1)
@@ -132,7 +132,7 @@ def attempt(queue: Queue, job: ProcessingJob) -> str:
 
 
 def test_cancelling_and_completing_at_one_moment_has_one_winner(queue: Queue, jobs: Jobs) -> None:
-    for _ in range(10):
+    for _ in range(5):
         job = jobs.processing()
         barrier = threading.Barrier(2)
 

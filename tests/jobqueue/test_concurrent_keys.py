@@ -83,7 +83,7 @@ def test_who_would_rather_not_wait_gets_an_error_and_no_job(queue: Queue) -> Non
 
 
 def test_callers_at_one_moment_all_get_the_one_job_and_their_other_writes_commit(queue: Queue) -> None:
-    rounds, callers = 25, 8
+    rounds, callers = 15, 6
 
     def work(number: int) -> list[tuple[int, bool]]:
         answers = []

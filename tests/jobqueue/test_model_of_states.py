@@ -249,5 +249,5 @@ class QueueWalk(RuleBasedStateMachine):
 
 
 def test_no_sequence_of_verbs_breaks_a_rule(tenant: str) -> None:
-    walks = settings(max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    walks = settings(max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(QueueWalk, settings=walks)

@@ -15,7 +15,7 @@ from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.jobs import row
 
 many_examples = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 storable_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)

@@ -15,10 +15,13 @@ from tests.testjobs import ledger
 
 Run = Callable[..., str]
 
-ENQUEUE = """
+MIGRATE_AND_ENQUEUE = """
 import django
 django.setup()
+from django.core.management import call_command
 from jobqueue.queue import JobSpec, Queue
+call_command("migrate", verbosity=0)
+call_command("check", databases=["default"], fail_level="WARNING", verbosity=0)
 jobs = Queue().enqueue_many([JobSpec("test.ok", {"number": number}) for number in range(5)])
 print(*[job.pk for job in jobs])
 """
@@ -58,10 +61,7 @@ def run(url: str, tmp_path: Path) -> Run:
 
 
 def test_a_project_without_tenants_migrates_works_and_goes_back(run: Run, url: str, tmp_path: Path) -> None:
-    run("manage.py", "migrate", "--verbosity", "0")
-    assert "no issues" in run("manage.py", "check", "--database", "default")
-
-    ids = [int(pk) for pk in run("-c", ENQUEUE).split()]
+    ids = [int(pk) for pk in run("-c", MIGRATE_AND_ENQUEUE).splitlines()[-1].split()]
     output = run("manage.py", "runworker", "--drain", "--name", "plain")
 
     assert "tenant=" not in output
@@ -72,7 +72,6 @@ def test_a_project_without_tenants_migrates_works_and_goes_back(run: Run, url: s
     assert sorted((entry["job"], entry["schema"], entry["worker"]) for entry in started) == [
         (pk, "public", "plain") for pk in ids
     ]
-    assert f'"id": {ids[-1]}' in run("manage.py", "jobs", "list", "--json", "--limit", "1")
 
     run("manage.py", "migrate", "jobqueue", "zero", "--verbosity", "0")
     with psycopg.connect(url) as session:

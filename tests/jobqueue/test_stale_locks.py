@@ -7,7 +7,7 @@ from django.db.models import F
 
 from jobqueue.exceptions import NoJobAvailable
 from jobqueue.models import ProcessingJob
-from jobqueue.queue import Queue
+from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.jobs import Jobs, age_lock, columns, row
 from tests.jobqueue.waiting import eventually
 
@@ -100,8 +100,7 @@ def test_staleness_is_judged_by_the_row_alone(queue: Queue, jobs: Jobs) -> None:
 
 
 def test_any_number_of_orphans_is_rescued_by_looking_again(queue: Queue) -> None:
-    for _ in range(250):
-        queue.enqueue("test.ok", {}, max_attempts=1)
+    queue.enqueue_many([JobSpec("test.ok", {}, max_attempts=1)] * 250)
     assert len(queue.dequeue_many("w1", 250)) == 250
     ProcessingJob.objects.update(locked_at=F("locked_at") - timedelta(minutes=5))
 

@@ -53,7 +53,7 @@ MAX_ATTEMPTS = (1, 2, 3)
 
 
 def test_an_attempt_is_counted_once_for_each_run(both: BothTenants, start: Start) -> None:
-    """Q21: what each outcome costs."""
+    """Q21: what each outcome costs; and Q08: ``sys.exit`` in a handler is a failure like any other."""
     raising = {most: both.enqueue("test.raise", {"kind": "value"}, max_attempts=most) for most in MAX_ATTEMPTS}
     leaving = {most: both.enqueue("test.exit", {"kind": "sys.exit"}, max_attempts=most) for most in MAX_ATTEMPTS}
     hopeless = {most: both.enqueue("test.dead_letter", max_attempts=most) for most in MAX_ATTEMPTS}
@@ -75,14 +75,3 @@ def test_an_attempt_is_counted_once_for_each_run(both: BothTenants, start: Start
     assert [row.last_error.splitlines()[0] for row in hopeless[3].rows()] == [
         "jobqueue.exceptions.DeadLetter: a retry is useless"
     ] * 2
-
-
-def test_a_handler_that_calls_exit_fails_its_job_and_nothing_else(both: BothTenants, start: Start) -> None:
-    """Q08."""
-    twins = both.enqueue("test.exit", {"kind": "sys.exit"}, max_attempts=1)
-    worker = start("--concurrency", "1")
-
-    for job in twins.become("dead_letter"):
-        assert job.last_error.startswith("SystemExit: 3")
-    both.a_canary_passes()
-    assert worker.terminate() == 0

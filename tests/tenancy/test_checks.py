@@ -12,6 +12,7 @@ def test_the_projects_settings_pass():
     assert ids() == set()
 
 
+@pytest.mark.filterwarnings("ignore:Overriding setting DATABASES")
 @pytest.mark.parametrize(
     ("setting", "value", "check"),
     [

@@ -121,6 +121,7 @@ def test_a_streaming_response_is_computed_in_its_tenant_and_leaves_others_alone(
     assert list(acme) == list(globex) == []
 
 
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators")
 def test_an_asynchronous_stream_is_computed_in_its_tenant_too(db):
     async def chunks():
         yield current()

@@ -19,6 +19,8 @@ from dms_project.tenancy.schemas import create_tenant
 from tests.tenancy.conftest import NAMES, Fleet
 from tests.tenancy.waiting import wait_until
 
+pytestmark = pytest.mark.timeout(300)  # the first test makes the fleet, and each starts a few programs
+
 FIFTH, SEVENTH = NAMES[4], NAMES[6]
 
 
