@@ -146,15 +146,16 @@ def test_every_answer_carries_a_policy_for_the_browser(client: Client) -> None:
     assert "unsafe" not in client.get("/admin/")["Content-Security-Policy"]
 
 
-QUESTIONS = """
-page=0 page=-1 page=999999999999999999999999999999 page=1e3 page=\u0663 status=unknown status= q=%00 q=%ff%fe
-q=<->%20%26%20:* q='" q=%22unclosed q=%25_ q=\u2018\u2019\u02bb\uff07 q=%F0%9F%97%9D
-""".split()
+QUESTIONS = [
+    *("page=0", "page=-1", "page=999999999999999999999999999999", "page=1e3", "page=\u0663"),
+    *("status=unknown", "status=", "q=%00", "q=%ff%fe", "q=<->%20%26%20:*", "q='\"", "q=%22unclosed", "q=%25_"),
+    *("q=\u2018\u2019\u02bb\uff07", "q=%F0%9F%97%9D", "q=" + "a" * 3000),
+]
 
 
 def test_no_question_breaks_the_list(client: Client) -> None:
     document = made.document()
-    for query in [*QUESTIONS, "q=" + "a" * 3000]:
+    for query in QUESTIONS:
         for headers in ({}, {"HX-Request": "true"}):
             assert client.get(f"/?{query}", headers=headers).status_code == 200, query
         assert client.get(f"/documents/{document.pk}/?{query}").status_code == 200, query
