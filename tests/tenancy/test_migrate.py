@@ -169,6 +169,13 @@ def test_what_cannot_be_done_is_refused_in_one_line(db, arguments, reason):
     assert "\n" not in str(error.value)
 
 
+def test_a_database_that_is_away_is_said_in_one_line():
+    away = Fleet("postgresql://postgres@127.0.0.1:1/away").manage("migrate")
+    assert away.returncode == 1
+    assert away.stderr.startswith("CommandError: The database can't be reached: ")
+    assert len(away.stderr.strip().splitlines()) == 1
+
+
 class TestReceivers:
     """What listens to Django's signals around a migrate."""
 

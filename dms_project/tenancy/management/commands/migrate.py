@@ -7,7 +7,7 @@ from typing import Any
 from django.apps import apps
 from django.core.management.base import CommandError, CommandParser, no_translations
 from django.core.management.commands import migrate
-from django.db import connections
+from django.db import OperationalError, connections
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.exceptions import AmbiguityError, InconsistentMigrationHistory
 from django.db.migrations.migration import Migration
@@ -30,6 +30,12 @@ class Command(migrate.Command):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--tenant", metavar="NAME", help="Migrate this schema alone; public is one, too.")
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except OperationalError as error:
+            raise CommandError(f"The database can't be reached: {reason(error)}") from error
 
     @no_translations
     def handle(self, *args: Any, **options: Any) -> None:
