@@ -156,6 +156,7 @@ def _documents_storage() -> dict[str, Any]:
                 connect_timeout=3,
                 read_timeout=20,
                 retries={"mode": "standard", "total_max_attempts": 2},
+                max_pool_connections=DMS_WEB_THREADS,  # one client serves all threads
             ),
         },
     }

@@ -23,7 +23,8 @@ from documents.models import DocumentPage
 from documents.schemas import DocumentOut, DocumentsOut, JobOut, Problem, TitleIn, UploadOut
 from documents.states import DocumentStatus
 from documents.uploads import ReceivedFile
-from jobqueue.models import ProcessingJob
+from jobqueue.exceptions import JobNotFound
+from jobqueue.queue import Queue
 
 logger = logging.getLogger(__name__)
 
@@ -166,8 +167,11 @@ def reprocess(request: HttpRequest, document_id: UUID) -> Status[dict[str, Any]]
 @jobs_router.api_operation(["GET", "HEAD"], "/{int:job_id}", response={200: JobOut, 404: Problem})
 def get_job(request: HttpRequest, job_id: int) -> dict[str, Any]:
     """Show how far the processing of a document is. Jobs that ended long ago are unknown."""
-    job = ProcessingJob.objects.filter(pk=job_id, job_type=JOB_TYPE).first()
-    if job is None:
+    try:
+        job = Queue().get(job_id)
+    except JobNotFound as error:
+        raise HttpError(404, str(error)) from error
+    if job.job_type != JOB_TYPE:
         raise HttpError(404, f"There is no job {job_id}.")
     return {
         "id": job.pk,

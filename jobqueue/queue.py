@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
 from django.db.models.functions import Now
 
-from jobqueue import backoff, dead_letters, handlers, maintenance
+from jobqueue import backoff, dead_letters, fence, handlers, maintenance
 from jobqueue.conf import conf
 from jobqueue.dead_letters import Decided
 from jobqueue.error_text import describe
-from jobqueue.exceptions import InvalidJob, JobNotFound, LockLost, NoJobAvailable, NotDeadLettered
+from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDeadLettered
 from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
@@ -197,7 +197,7 @@ class Queue:
         Raises:
             LockLost: The lock went stale and another worker has the job, or it was cancelled.
         """
-        done = self._held(job).update(
+        done = fence.held(self.using, job).update(
             status=JobStatus.SUCCEEDED,
             finished_at=Now(),
             result=storable_result(result),
@@ -205,8 +205,8 @@ class Queue:
             history=with_attempt(Outcome.SUCCEEDED),
             **_UNLOCKED,
         )
-        if not done and not self._by_token(job).filter(status=JobStatus.SUCCEEDED).exists():
-            raise _lock_lost(job)
+        if not done and not fence.by_token(self.using, job).filter(status=JobStatus.SUCCEEDED).exists():
+            raise fence.lock_lost(job)
 
     def fail(self, job: ProcessingJob, error: BaseException | str, *, retry: bool = True) -> str:
         """Record a failed attempt and decide whether the job runs again.
@@ -227,7 +227,7 @@ class Queue:
         again = retry and job.attempts < job.max_attempts
         delay = backoff.next_delay(handler.backoff if handler else backoff.default)
         status = JobStatus.PENDING if again else JobStatus.DEAD_LETTER
-        done = self._held(job).update(
+        done = fence.held(self.using, job).update(
             status=status,
             available_at=Now() + delay if again else F("available_at"),
             last_error=text,
@@ -237,7 +237,7 @@ class Queue:
             **_UNLOCKED,
         )
         if not done:
-            raise _lock_lost(job)
+            raise fence.lock_lost(job)
         return status.value
 
     def renew(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
@@ -246,10 +246,10 @@ class Queue:
         A row that another transaction has locked is not waited for: that may be its own handler's, which completes
         the job at the end of a long transaction. Such a job still counts as held.
         """
-        held = self._still_held(jobs)
+        held = fence.still_held(self.using, jobs)
         if held:
             with transaction.atomic(self.using):
-                free = self._locked_in_id_order(held)
+                free = fence.lock_in_id_order(self.using, held)
                 self._jobs().filter(pk__in=[pk for pk, _ in free]).update(locked_at=Now())
         return held
 
@@ -261,7 +261,7 @@ class Queue:
         """
         jobs = list(jobs)
         with transaction.atomic(self.using):
-            free = self._locked_in_id_order(jobs)
+            free = fence.lock_in_id_order(self.using, jobs)
             self._jobs().filter(pk__in=[pk for pk, _ in free]).update(
                 status=JobStatus.PENDING,
                 attempts=F("attempts") - 1,
@@ -278,12 +278,12 @@ class Queue:
             LockLost: The lock went stale and another worker has the job, or it was cancelled.
         """
         check_integer("percent", percent, 0, 100)
-        if not self._held(job).update(progress=percent):
-            raise _lock_lost(job)
+        if not fence.held(self.using, job).update(progress=percent):
+            raise fence.lock_lost(job)
 
     def still_held(self, job: ProcessingJob) -> bool:
         """Return whether the claim that ``job`` came from still holds."""
-        return self._held(job).exists()
+        return fence.held(self.using, job).exists()
 
     # What people decide
 
@@ -348,39 +348,22 @@ class Queue:
         """
         status = self._jobs().filter(pk=job_id).values_list("status", flat=True).first()
         if status is None:
-            raise JobNotFound(f"There is no job {job_id}.")
+            raise _job_not_found(job_id)
         return status
 
-    # Private
+    def get(self, job_id: int) -> ProcessingJob:
+        """Return the job as its row says now.
+
+        Raises:
+            JobNotFound: There is no such job.
+        """
+        job = self._jobs().filter(pk=job_id).first()
+        if job is None:
+            raise _job_not_found(job_id)
+        return job
 
     def _jobs(self) -> QuerySet[ProcessingJob]:
         return ProcessingJob.objects.using(self.using)
-
-    def _by_token(self, job: ProcessingJob) -> QuerySet[ProcessingJob]:
-        return self._jobs().filter(pk=job.pk, lock_token=job.lock_token, lock_token__isnull=False)
-
-    def _held(self, job: ProcessingJob) -> QuerySet[ProcessingJob]:
-        """The fence: the row, only while this very claim holds it."""
-        return self._by_token(job).filter(status=JobStatus.PROCESSING)
-
-    def _still_held(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
-        jobs = list(jobs)
-        claims = self._jobs().filter(pk__in=[job.pk for job in jobs], status=JobStatus.PROCESSING)
-        tokens = dict(claims.values_list("pk", "lock_token"))
-        return [job for job in jobs if job.lock_token and tokens.get(job.pk) == job.lock_token]
-
-    def _locked_in_id_order(self, jobs: Iterable[ProcessingJob]) -> set[tuple[int, UUID]]:
-        """Lock the rows that these claims hold, in id order against deadlocks, skipping those that are locked.
-
-        Returns:
-            Id and token of each: an old and a new claim of one job may be in the same batch.
-        """
-        claims = {(job.pk, job.lock_token) for job in jobs if job.lock_token is not None}
-        rows = self._jobs().filter(
-            pk__in={pk for pk, _ in claims}, lock_token__in={token for _, token in claims}, status=JobStatus.PROCESSING
-        )
-        locked = rows.order_by("pk").select_for_update(skip_locked=True).values_list("pk", "lock_token")
-        return claims.intersection(locked)
 
 
 def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:
@@ -395,9 +378,9 @@ def _one(job_id: int, decided: Decided) -> None:
     """Raise what the decision about a single job was refused for."""
     for reason in decided.refused.values():
         if reason == "unknown":
-            raise JobNotFound(f"There is no job {job_id}.")
+            raise _job_not_found(job_id)
         raise NotDeadLettered(f"Job {job_id} is {reason}, not dead_letter; nothing was changed.")
 
 
-def _lock_lost(job: ProcessingJob) -> LockLost:
-    return LockLost(f"Job {job.pk} is no longer held by this claim; nothing was changed.")
+def _job_not_found(job_id: int) -> JobNotFound:
+    return JobNotFound(f"There is no job {job_id}.")

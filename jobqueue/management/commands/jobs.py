@@ -87,9 +87,10 @@ class Command(BaseCommand):
             self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
     def _show(self, job_id: int, as_json: bool) -> None:
-        job = ProcessingJob.objects.filter(pk=job_id).first()
-        if job is None:
-            raise CommandError(f"There is no job {job_id}. See 'manage.py jobs list'.")
+        try:
+            job = Queue().get(job_id)
+        except JobNotFound as error:
+            raise CommandError(f"{error} See 'manage.py jobs list'.") from error
         facts = {"id": job.pk} | model_to_dict(job)
         if as_json:
             self.stdout.write(json.dumps(facts, cls=DjangoJSONEncoder, indent=2))

@@ -1,0 +1,52 @@
+"""The fence: what a claim may write to is its own row, for as long as it holds it.
+
+A claim is known by the ``lock_token`` of its dequeue. ``attempts`` would not do, since a requeue sets it back.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from jobqueue.exceptions import LockLost
+from jobqueue.models import ProcessingJob
+from jobqueue.states import JobStatus
+
+
+def by_token(using: str, job: ProcessingJob) -> QuerySet[ProcessingJob]:
+    """Return the job's row, if this claim was the last to hold it."""
+    return ProcessingJob.objects.using(using).filter(pk=job.pk, lock_token=job.lock_token, lock_token__isnull=False)
+
+
+def held(using: str, job: ProcessingJob) -> QuerySet[ProcessingJob]:
+    """Return the job's row, if this claim holds it."""
+    return by_token(using, job).filter(status=JobStatus.PROCESSING)
+
+
+def still_held(using: str, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
+    """Return those of the jobs whose claims still hold, without locking anything."""
+    jobs = list(jobs)
+    rows = ProcessingJob.objects.using(using).filter(pk__in=[job.pk for job in jobs], status=JobStatus.PROCESSING)
+    tokens = dict(rows.values_list("pk", "lock_token"))
+    return [job for job in jobs if job.lock_token and tokens.get(job.pk) == job.lock_token]
+
+
+def lock_in_id_order(using: str, jobs: Iterable[ProcessingJob]) -> set[tuple[int, UUID]]:
+    """Lock the rows that these claims hold, in id order against deadlocks; a row that is locked is skipped.
+
+    Must run in a transaction.
+
+    Returns:
+        Id and token of each: an old and a new claim of one job may be in the same batch.
+    """
+    claims = {(job.pk, job.lock_token) for job in jobs if job.lock_token is not None}
+    rows = ProcessingJob.objects.using(using).filter(
+        pk__in={pk for pk, _ in claims}, lock_token__in={token for _, token in claims}, status=JobStatus.PROCESSING
+    )
+    locked = rows.order_by("pk").select_for_update(skip_locked=True).values_list("pk", "lock_token")
+    return claims.intersection(locked)
+
+
+def lock_lost(job: ProcessingJob) -> LockLost:
+    """Return the error that says so."""
+    return LockLost(f"Job {job.pk} is no longer held by this claim; nothing was changed.")
