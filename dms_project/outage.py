@@ -11,6 +11,8 @@ from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from documents.pages import errors
+
 Response = Callable[[HttpRequest], HttpResponse]
 OUTAGES = (OperationalError, InterfaceError)
 
@@ -20,8 +22,10 @@ def first_line(error: object) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def unavailable() -> HttpResponse:
-    """The answer while the database can't be reached."""
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The answer while the database can't be reached: to programs as JSON, to people as a page."""
+    if not request.path.startswith("/api/"):
+        return errors.unavailable(request)
     return JsonResponse(
         {"detail": "The database can't be reached. Try again."}, status=503, headers={"Retry-After": "5"}
     )
@@ -40,7 +44,7 @@ class OutageMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        return unavailable() if getattr(request, "met_outage", False) else response
+        return unavailable(request) if getattr(request, "met_outage", False) else response
 
 
 def _mark(request: HttpRequest | None = None, **kwargs: Any) -> None:

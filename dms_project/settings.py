@@ -36,7 +36,9 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.staticfiles",
+    "django_htmx",  # brings htmx itself, too
     "ninja",  # serves the API's documentation from its own files, not from a CDN
+    "dms_project.logins",
     "dms_project.tokens",
     "dms_project.operators",
     "jobqueue",
@@ -48,15 +50,18 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "dms_project.health.ReadinessMiddleware",  # first: a probe needs no https, no tenant, no session
     "django.middleware.security.SecurityMiddleware",
+    "dms_project.browser_policy.BrowserPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dms_project.outage.OutageMiddleware",
     "dms_project.tenancy.middleware.TenantMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
 ]
 
 ROOT_URLCONF = "dms_project.urls"
@@ -105,6 +110,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "KEY_FUNCTION": "dms_project.tenancy.caches.cache_key",
+        "OPTIONS": {"MAX_ENTRIES": 20_000},  # failed logins are counted here: a full cache forgets some
     }
 }
 DATABASE_ROUTERS = ["dms_project.tenancy.routers.TenancyRouter"]
@@ -182,6 +188,14 @@ if not DEBUG:
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SILENCED_SYSTEM_CHECKS = ["security.W021"]  # preloading binds a whole domain: its owner's decision, not ours
 
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "documents.pages.errors.csrf_failure"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+AUTHENTICATION_BACKENDS = ["dms_project.logins.throttle.Throttle", "django.contrib.auth.backends.ModelBackend"]
+# A header in which the proxy in front puts the client's address, replacing any that came. None: nobody is in front.
+DMS_CLIENT_ADDRESS_HEADER = env.str("DMS_CLIENT_ADDRESS_HEADER", "")
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
@@ -191,6 +205,10 @@ AUTH_PASSWORD_VALIDATORS = [
 # --- Language, time, logs --------------------------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("de", "Deutsch"), ("en", "English")]
+LOCALE_PATHS = [BASE_DIR / "dms_project/locale"]
+LANGUAGE_COOKIE_SECURE = not DEBUG
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -18,7 +18,8 @@ from documents import exceptions, lifecycle, listing
 from documents.downloads import download as download_of
 from documents.ingest import Upload, ingest
 from documents.lifecycle import JOB_TYPE
-from documents.models import DocumentPage, DocumentVersion
+from documents.lookup import current_version
+from documents.models import DocumentPage
 from documents.schemas import DocumentOut, DocumentsOut, JobOut, Problem, TitleIn, UploadOut
 from documents.states import DocumentStatus
 from documents.uploads import ReceivedFile
@@ -117,13 +118,13 @@ def get_document(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
 @router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/download", response={(404, 410, 503): Problem})
 def download(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
     """Send the original, bit by bit as it was uploaded. `Range`, `If-Range` and `If-None-Match` are honoured."""
-    return download_of(request, _version(document_id))
+    return download_of(request, current_version(document_id))
 
 
 @router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/text", response={404: Problem})
 def text(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Send the text, its pages divided by form feeds. 404 with the reason if the document has none."""
-    version = _version(document_id)
+    version = current_version(document_id)
     pages = DocumentPage.objects.filter(version=version).order_by("number").values_list("text", flat=True)
     whole = "\f".join(pages)
     if not whole.strip("\f"):
@@ -184,16 +185,8 @@ def get_job(request: HttpRequest, job_id: int) -> dict[str, Any]:
     }
 
 
-def _version(document_id: UUID) -> DocumentVersion:
-    current = DocumentVersion.objects.filter(document=document_id, is_current=True, document__deleted_at=None)
-    version = current.select_related("document").first()
-    if version is None:
-        raise exceptions.DocumentNotFound(f"There is no document {document_id}.")
-    return version
-
-
 def _answer(document_id: UUID) -> dict[str, Any]:
-    version = _version(document_id)
+    version = current_version(document_id)
     return DocumentOut.fields_of(version.document, version)
 
 

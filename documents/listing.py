@@ -1,6 +1,9 @@
 """Pages of documents, as lists and as results of a search."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from documents import search
 from documents.models import Document, DocumentVersion
@@ -10,13 +13,31 @@ from documents.states import DocumentStatus
 PAGE_SIZE = 50
 
 
-def list_documents(*, words: str, status: DocumentStatus | None, page: int) -> dict[str, Any]:
-    """Return one page, counted from 1, of the documents that aren't in the trash.
+@dataclass(frozen=True)
+class Listed:
+    """A document in a list, with its current version and, if something was searched for, where it was found."""
+
+    document: Document
+    version: DocumentVersion
+    hit: search.Hit | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One page of a list. ``count``: how many documents there are on all pages."""
+
+    items: list[Listed]
+    count: int
+
+
+def find(*, words: str = "", status: DocumentStatus | None = None, page: int = 1, trashed: bool = False) -> Listing:
+    """Return one page, counted from 1, of the documents outside the trash or, ``trashed``, of those in it.
 
     Args:
-        words: A search, whose best hits come first; blank: all documents, the newest first.
+        words: A search, whose best hits come first; blank: all documents, the newest (or last trashed) first.
     """
-    documents = Document.objects.filter(deleted_at=None).order_by("-created_at", "pk")
+    documents = Document.objects.filter(deleted_at__isnull=not trashed)
+    documents = documents.order_by("-deleted_at" if trashed else "-created_at", "pk")
     if status:
         documents = documents.filter(status=status)
     words = words.strip()
@@ -25,15 +46,22 @@ def list_documents(*, words: str, status: DocumentStatus | None, page: int) -> d
     start = (page - 1) * PAGE_SIZE
     shown = list(documents[start : start + PAGE_SIZE])
     hits = search.hits(shown, words) if words else {}
-    versions = {
-        version.document_id: version for version in DocumentVersion.objects.filter(document__in=shown, is_current=True)
-    }
+    return Listing([Listed(*both, hits.get(both[0].pk)) for both in _with_versions(shown)], documents.count())
+
+
+def of_ids(ids: Iterable[UUID]) -> list[Listed]:
+    """Return those of these documents that exist, outside the trash."""
+    return [Listed(*both) for both in _with_versions(list(Document.objects.filter(pk__in=ids, deleted_at=None)))]
+
+
+def list_documents(*, words: str, status: DocumentStatus | None, page: int) -> dict[str, Any]:
+    """Return what ``find`` finds as the HTTP API gives it."""
+    listing = find(words=words, status=status, page=page)
     items = []
-    for document in shown:
-        item = DocumentOut.fields_of(document, versions[document.pk])
-        hit = hits.get(document.pk)
-        items.append(item | {"page": hit.page, "snippet": hit.snippet} if hit else item)
-    return {"items": items, "count": documents.count()}
+    for listed in listing.items:
+        item = DocumentOut.fields_of(listed.document, listed.version)
+        items.append(item | {"page": listed.hit.page, "snippet": listed.hit.snippet} if listed.hit else item)
+    return {"items": items, "count": listing.count}
 
 
 def why_no_text(document: Document) -> str:
@@ -44,3 +72,9 @@ def why_no_text(document: Document) -> str:
     reason = steps[0]["reason"] if steps else "no_text"
     detail = next((step["detail"] for step in steps if step["detail"]), "no page has text")
     return f"The document has no text ({reason}): {detail}."
+
+
+def _with_versions(documents: list[Document]) -> list[tuple[Document, DocumentVersion]]:
+    current = DocumentVersion.objects.filter(document__in=documents, is_current=True)
+    versions = {version.document_id: version for version in current}
+    return [(document, versions[document.pk]) for document in documents]

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.postgres.search import SearchHeadline, SearchQuery, SearchQueryCombinable, SearchRank
 from django.db.models import F, FloatField, OuterRef, QuerySet, Subquery, Value
@@ -59,6 +60,11 @@ def hits(documents: Iterable[Document], words: str) -> dict[object, Hit]:
     return {document: hit_of.get(page, Hit(None, "")) for document, page in page_of.items()}
 
 
+def highlighted(pages: QuerySet[DocumentPage], words: str, characters: int) -> dict[int, str]:
+    """Return, by the page's id, the first ``characters`` of its text as safe HTML, with the hits in ``<mark>``."""
+    return {page.pk: _snippet(page) for page in _marked(pages, _query(words), characters, highlight_all=True)}
+
+
 def _query(words: str) -> SearchQueryCombinable:
     text, _ = clean_text(words)
     german, english = (
@@ -68,23 +74,20 @@ def _query(words: str) -> SearchQueryCombinable:
 
 
 def _with_headlines(pages: QuerySet[DocumentPage], query: SearchQueryCombinable) -> QuerySet[DocumentPage]:
-    """Annotate a headline by each configuration: either sees only the words that it stems as the query does."""
-    return pages.annotate(
-        **{
-            configuration: SearchHeadline(
-                Left("text", _HEADLINE_CHARACTERS),
-                query,
-                config=configuration,
-                start_sel=_START,
-                stop_sel=_STOP,
-                max_words=35,
-                min_words=15,
-                max_fragments=2,
-                fragment_delimiter=" … ",
-            )
-            for configuration in SEARCH_CONFIGURATIONS
-        }
-    ).defer("text", "search")
+    """Annotate the text around the hits."""
+    return _marked(pages, query, _HEADLINE_CHARACTERS, max_words=35, min_words=15, max_fragments=2)
+
+
+def _marked(
+    pages: QuerySet[DocumentPage], query: SearchQueryCombinable, characters: int, **options: Any
+) -> QuerySet[DocumentPage]:
+    """Annotate the marked text by each configuration: either sees only the words that it stems as the query does."""
+    marks: dict[str, Any] = {"start_sel": _START, "stop_sel": _STOP, "fragment_delimiter": " … "}
+    headlines = {
+        configuration: SearchHeadline(Left("text", characters), query, config=configuration, **marks, **options)
+        for configuration in SEARCH_CONFIGURATIONS
+    }
+    return pages.annotate(**headlines).defer("text", "search")
 
 
 def _snippet(page: DocumentPage) -> str:

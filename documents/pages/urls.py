@@ -1,0 +1,19 @@
+"""URLs of the pages."""
+
+from django.urls import path
+
+from documents.pages import actions, views
+
+app_name = "documents"
+
+urlpatterns = [
+    path("", views.home, name="list"),
+    path("trash/", views.trash, name="trashed"),
+    path("states", views.states, name="states"),
+    path("documents/<uuid:document_id>/", views.document, name="document"),
+    path("documents/<uuid:document_id>/download", views.download, name="download"),
+    path("documents/<uuid:document_id>/title", actions.rename, name="rename"),
+    path("documents/<uuid:document_id>/trash", actions.trash, name="trash"),
+    path("documents/<uuid:document_id>/restore", actions.restore, name="restore"),
+    path("documents/<uuid:document_id>/reprocess", actions.reprocess, name="reprocess"),
+]

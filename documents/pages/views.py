@@ -1,0 +1,170 @@
+"""The pages that show something."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django_htmx.http import push_url, replace_url
+
+from dms_project.tenancy import PUBLIC, current
+from documents import listing
+from documents.conf import conf
+from documents.downloads import download as download_of
+from documents.lookup import current_version
+from documents.models import Document
+from documents.pages import errors
+from documents.pages.access import PageRequest, page
+from documents.pages.file_kinds import FileKind, kind_of
+from documents.pages.states import State, state_of, states_of
+from documents.pages.text import text_around
+from documents.pages.timeline import timeline
+from documents.pages.words import STEP_ENDINGS, STEPS, problem
+from documents.states import DocumentStatus
+
+MAX_WORDS = 1000  # characters
+_MAX_PAGE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A document in a list, as it is shown."""
+
+    listed: listing.Listed
+    kind: FileKind
+    state: State
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponseBase:
+    """Show the list, or lead operators to their admin: they have no documents."""
+    if current() == PUBLIC:
+        return redirect("admin:index")
+    return documents(request)
+
+
+@page
+def documents(request: PageRequest) -> HttpResponseBase:
+    """List or search documents. htmx gets the results alone."""
+    words = request.GET.get("q", "")[:MAX_WORDS]
+    status = request.GET.get("status", "")
+    chosen = DocumentStatus(status) if status in DocumentStatus.values else None
+    context = _list(request, words=words, status=chosen) | {"words": words.strip(), "status": chosen}
+    if request.htmx and not request.htmx.history_restore_request:
+        return _with_url(request, render(request, "documents/_results.html", context))
+    return render(request, "documents/list.html", context)
+
+
+@require_safe
+@page
+def trash(request: PageRequest) -> HttpResponseBase:
+    """List what lies in the trash."""
+    return render(request, "documents/trash.html", _list(request, trashed=True))
+
+
+@require_safe
+@page
+def states(request: PageRequest) -> HttpResponseBase:
+    """Tell htmx the states of the documents on a page that hadn't ended when it asked last, all in one answer."""
+    asked = request.GET.get("ids", "").split(",")[: listing.PAGE_SIZE]
+    try:
+        ids = [UUID(text) for text in asked]
+    except ValueError:
+        return errors.bad_request(request)
+    rows = _rows(listing.of_ids(ids))
+    gone = set(ids) - {row.listed.document.pk for row in rows}
+    return render(request, "documents/_states.html", {"rows": rows, "gone": gone, "watched": _watched(rows)})
+
+
+@require_safe
+@page
+def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Show a document. htmx, which asks while it is being read, gets the parts that change."""
+    version = current_version(document_id)
+    words = request.GET.get("q", "")[:MAX_WORDS]
+    shown = version.document
+    context = {
+        "document": shown,
+        "version": version,
+        "kind": kind_of(version.mime_type),
+        "state": state_of(shown),
+        "steps": _steps(shown),
+        "text": text_around(version, _number(request, "page"), words),
+        "events": timeline(shown),
+        "words": words,
+    }
+    partly = request.htmx and not request.htmx.history_restore_request
+    return render(request, "documents/_document_parts.html" if partly else "documents/document.html", context)
+
+
+@require_safe
+@page
+def download(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Send the original, as the API does; what goes wrong is told on a page."""
+    return download_of(request, current_version(document_id))
+
+
+def _list(request: PageRequest, **wanted: Any) -> dict[str, Any]:
+    """Return what the templates of lists need. Behind the last page comes the last page."""
+    number = _number(request, "page")
+    found = listing.find(page=number, **wanted)
+    last = max(1, -(-found.count // listing.PAGE_SIZE))
+    if number > last:
+        number, found = last, listing.find(page=last, **wanted)
+    rows = _rows(found.items)
+    return {
+        "rows": rows,
+        "count": found.count,
+        "page": number,
+        "last_page": last,
+        "watched": _watched(rows),
+        "max_upload_bytes": conf.max_upload_bytes,
+        "any": found.count > 0 or Document.objects.filter(deleted_at=None).exists(),
+    }
+
+
+def _rows(found: list[listing.Listed]) -> list[Row]:
+    states_by_id = states_of(listed.document for listed in found)
+    return [Row(each, kind_of(each.version.mime_type), states_by_id[each.document.pk]) for each in found]
+
+
+def _watched(rows: list[Row]) -> str:
+    return ",".join(str(row.listed.document.pk) for row in rows if row.state.active)
+
+
+def _steps(document: Document) -> list[dict[str, Any]]:
+    """Return the steps in words; a reason that several share is told once."""
+    told = {""}
+    steps = []
+    for step in document.steps:
+        words = {"name": STEPS.get(step["name"], step["name"]), "ending": STEP_ENDINGS.get(step["status"], "")}
+        steps.append(
+            words
+            | {
+                "status": step["status"],
+                "problem": None if step["reason"] in told else problem(step["reason"]),
+                "detail": "" if step["detail"] in told else step["detail"],
+            }
+        )
+        told |= {step["reason"], step["detail"]}
+    return steps
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    text = request.GET.get(name, "")
+    return min(max(int(text), 1), _MAX_PAGE) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+def _with_url(request: PageRequest, response: HttpResponse) -> HttpResponse:
+    """Have the address follow the search: a step back leads to before the search, not to each letter of it."""
+    asked = {name: value for name, value in request.GET.items() if value and (name, value) != ("page", "1")}
+    url = f"{reverse('documents:list')}{'?' if asked else ''}{urlencode(asked)}"
+    before = request.htmx.current_url_abs_path or ""
+    if before == url:
+        return response
+    return replace_url(response, url) if "q=" in urlsplit(before).query else push_url(response, url)

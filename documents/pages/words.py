@@ -1,0 +1,111 @@
+"""What the states, steps, reasons and events of a document are called on the pages, and what a person can do."""
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from documents.states import AuditAction
+
+Words = str | Promise
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a step gave less than one would like. ``short`` stands in a list, ``why`` and ``advice`` on its page."""
+
+    short: Words
+    why: Words
+    advice: Words
+    passes: bool = False  # another try may help
+
+
+STOPPED = Problem(
+    _("Reading was interrupted"),
+    _("The program that read this document was stopped again and again."),
+    _("Try again. If it happens once more, tell whoever runs this system."),
+    passes=True,
+)
+
+_KNOWN = {
+    "locked": Problem(
+        _("Locked with a password"),
+        _("The file is protected with a password, so it can’t be opened here."),
+        _("Save a copy without the password and upload that copy."),
+    ),
+    "damaged": Problem(
+        _("Damaged"),
+        _("The file is damaged: parts of it can’t be read."),
+        _("Open it on your computer. If it can be opened there, save it anew and upload it again."),
+    ),
+    "unsupported": Problem(
+        _("No reader for this type"),
+        _("Text can’t be read from files of this type."),
+        _("You can download it at any time. To make it searchable, upload it as a PDF too."),
+    ),
+    "too_large": Problem(
+        _("Too large to read whole"),
+        _("The document is too large to be read to its end."),
+        _("Split it into smaller files and upload those."),
+    ),
+    "timeout": Problem(
+        _("Took too long"),
+        _("Reading took too long and was stopped."),
+        _("Try again. If it happens once more, split the document into smaller files."),
+        passes=True,
+    ),
+    "no_text": Problem(
+        _("No text in it"),
+        _("No page has text; it may be a scan or a photograph."),
+        _("You can find it by its title."),
+    ),
+    "unavailable": Problem(
+        _("Could not be read just now"),
+        _("The document was fine, but something that is needed to read it could not be reached."),
+        _("Try again."),
+        passes=True,
+    ),
+    "tool_missing": Problem(
+        _("A program is missing"),
+        _("A program that is needed for this step is not installed here."),
+        _("Tell whoever runs this system."),
+    ),
+}
+_UNKNOWN = Problem(
+    _("Could not be read"),
+    _("The document could not be read."),
+    _("Try again, or upload it in another form."),
+    passes=True,
+)
+
+STEPS: dict[str, Words] = {
+    "inspect": _("Open the file"),
+    "text": _("Read the text"),
+    "ocr": _("Recognise text in pictures"),
+    "thumbnail": _("Make a picture of the first page"),
+    "index": _("Make it searchable"),
+}
+
+STEP_ENDINGS: dict[str, Words] = {"done": _("done"), "failed": _("failed"), "skipped": _("left out")}
+
+EVENTS: dict[str, Words] = {
+    AuditAction.UPLOADED: _("Uploaded"),
+    AuditAction.UPLOADED_AGAIN: _("Uploaded once more; nothing was stored twice"),
+    AuditAction.RENAMED: _("Renamed"),
+    AuditAction.TRASHED: _("Moved to the trash"),
+    AuditAction.RESTORED: _("Restored from the trash"),
+    AuditAction.REPROCESSED: _("Sent to be read again"),
+}
+
+ATTEMPTS: dict[str, Words] = {
+    "succeeded": _("Reading finished"),
+    "failed": _("Reading failed"),
+    "released": _("Reading was put off"),
+    "worker_died": _("Reading was interrupted"),
+    "cancelled": _("Reading was cancelled"),
+}
+
+
+def problem(reason: str) -> Problem:
+    """Return the words for a reason; those of a reason that is newer than this page are general ones."""
+    return _KNOWN.get(reason, _UNKNOWN)

@@ -1,0 +1,82 @@
+"""Draws the pictures of the documentation. Not a test: run it by scripts/screenshots."""
+
+from collections.abc import Callable
+from io import BytesIO
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Route, expect
+
+from tests.pages.office import documents
+from tests.pages.people import File, Person
+from tests.pages.site import ROOT
+
+IMAGES = ROOT / "docs/images"
+SCREENS = {
+    "light": {"viewport": {"width": 1180, "height": 760}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1180, "height": 760}, "color_scheme": "dark"},
+    "narrow": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
+}
+
+
+@pytest.mark.parametrize("look", SCREENS)
+def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[..., Person]) -> None:
+    IMAGES.mkdir(exist_ok=True)
+    ada = somebody(**SCREENS[look])
+    page = ada.page
+
+    def draw(name: str) -> None:
+        page.mouse.move(0, 0)
+        page.evaluate("scrollTo(0, 0)")
+        _save(page.screenshot(), f"{name}-{look}")
+
+    ada.go("/login/")
+    draw("login")
+    ada.log_in()
+    draw("empty")
+    files = documents(browser)
+    for file in files:
+        ada.upload(file)
+    expect(page.locator(".row")).to_have_count(len(files))
+    expect(page.locator(".chip.waiting, .chip.reading")).to_have_count(0, timeout=30_000)
+    ada.go()
+    draw("list")
+    ada.go("/?q=deposit")
+    draw("search")
+    ada.document("Rental agreement, 12 Market Street")
+    draw("document")
+    ada.go()
+    ada.document("Payslip, February")
+    draw("locked")
+    page.get_by_role("button", name="Move to trash").click()
+    draw("trashed")
+    ada.go("/trash/")
+    draw("trash")
+    ada.go("/documents/00000000-0000-0000-0000-000000000000/")
+    draw("error")
+    ada.complaints.clear()  # the browser mentions that 404
+    ada.go()
+    held: list[Route] = []
+    holding = True
+    page.route("**/api/documents", lambda route: held.append(route) if holding else route.continue_())
+    many = [File(f"Receipt {n}.txt", f"Receipt {n}: 12 euros.".encode()) for n in range(1, 4)]
+    program, empty, known = File("Setup.exe", b"\x7fELF" + bytes(60)), File("Draft.txt", b""), files[-1]
+    ada.drop([program, empty, known, files[5], *many])
+    expect(page.locator("#uploads li.sending")).to_have_count(3)
+    page.evaluate("document.querySelectorAll('.sending progress').forEach((bar, n) => { bar.value = [88, 52, 17][n] })")
+    draw("uploading")
+    holding = False
+    for route in held:
+        route.continue_()
+    expect(page.locator("#uploads [data-close]")).to_be_visible(timeout=30_000)
+    expect(page.locator(".chip.waiting, .chip.reading")).to_have_count(0, timeout=30_000)
+    ada.complaints.clear()  # and that 415
+    draw("uploads")
+    if look == "light":
+        page.get_by_role("button", name="Deutsch").click()
+        draw("german")
+
+
+def _save(png: bytes, name: str) -> None:
+    picture = Image.open(BytesIO(png)).convert("RGB").quantize(96, dither=Image.Dither.NONE)
+    picture.save(IMAGES / f"{name}.png", optimize=True)

@@ -1,0 +1,191 @@
+"""Who gets to see which page, and what a browser is told beside it."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from dms_project.tenancy import use
+from documents.models import AuditEntry, Document
+from documents.pages.urls import urlpatterns
+from tests.documents.servers import use_storage
+from tests.pages import made
+
+NAMES = [pattern.name for pattern in urlpatterns]
+ACTIONS = ["rename", "trash", "restore", "reprocess"]
+OF_A_DOCUMENT = ["document", "download", *ACTIONS]
+
+
+@pytest.fixture
+def client(tenant: str) -> Client:
+    """Ada's browser at the tenant of the test, which sends CSRF tokens only if it is told to."""
+    browser = Client(enforce_csrf_checks=True, headers={"host": f"{tenant}.localhost"})
+    browser.force_login(User.objects.create_user("ada"))
+    return browser
+
+
+@pytest.fixture
+def stranger(tenant: str) -> Client:
+    return Client(headers={"host": f"{tenant}.localhost"})
+
+
+def url_of(name: str, document_id: UUID | None = None) -> str:
+    ids = {"document_id": document_id or uuid4()} if name in OF_A_DOCUMENT else {}
+    return reverse(f"documents:{name}", kwargs=ids)
+
+
+def token(client: Client) -> str:
+    client.get("/")
+    return client.cookies["csrftoken"].value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stranger_is_led_to_the_login_and_then_on(name: str, stranger: Client) -> None:
+    url = url_of(name)
+    answer = stranger.post(url) if name in ACTIONS else stranger.get(url)
+
+    assert answer.status_code == 302
+    assert answer.url == f"/login/?next={'/' if name in ACTIONS else url}"
+
+
+def test_a_part_of_a_page_leads_the_whole_page_to_the_login(stranger: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": f"http://{stranger.defaults['HTTP_HOST']}/?q=lease"}
+    answer = stranger.get("/states?ids=", headers=headers)
+
+    assert answer["HX-Redirect"] == "/login/?next=/%3Fq%3Dlease"
+    assert answer.content == b""
+
+
+@pytest.mark.parametrize("name", set(NAMES) - set(ACTIONS))
+def test_no_page_is_kept_by_a_browser_or_a_proxy(name: str, client: Client) -> None:
+    answer = client.get(url_of(name, made.document().pk))
+    assert {"private", "no-store"} <= set(answer["Cache-Control"].split(", "))
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_an_action_is_a_post_with_the_token_of_the_form(name: str, client: Client) -> None:
+    document = made.document(trashed=name == "restore")
+    url = url_of(name, document.pk)
+
+    assert client.get(url).status_code == 405
+    refused = client.post(url, {"title": "New"})
+    assert refused.status_code == 403
+    assert "This form has expired" in refused.content.decode()
+    assert not AuditEntry.objects.exists()
+
+    assert client.post(url, {"title": "New", "csrfmiddlewaretoken": token(client)}).status_code == 302
+    assert AuditEntry.objects.get().actor_name == "ada"
+
+
+@pytest.mark.parametrize("name", set(NAMES) - set(ACTIONS))
+def test_a_page_is_only_read(name: str, client: Client) -> None:
+    answer = client.post(url_of(name, made.document().pk), {"csrfmiddlewaretoken": token(client)})
+    assert answer.status_code == 405
+
+
+@pytest.mark.parametrize("name", OF_A_DOCUMENT)
+def test_a_foreign_id_is_as_unknown_as_one_that_nobody_has(name: str, tenant: str, client: Client) -> None:
+    with use("globex" if tenant == "acme" else "acme"):
+        foreign = made.document(trashed=name == "restore")
+    form = {"title": "Mine", "csrfmiddlewaretoken": token(client)}
+
+    def ask(document_id: UUID) -> tuple[int, bytes]:
+        url = url_of(name, document_id)
+        answer = client.post(url, form) if name in ACTIONS else client.get(url)
+        return answer.status_code, answer.content
+
+    assert ask(foreign.pk) == ask(uuid4())
+    assert ask(foreign.pk)[0] == 404
+
+
+@pytest.mark.parametrize("name", set(OF_A_DOCUMENT) - {"restore"})
+def test_a_document_in_the_trash_is_not_found(name: str, client: Client) -> None:
+    url = url_of(name, made.document(trashed=True).pk)
+    form = {"title": "New", "csrfmiddlewaretoken": token(client)}
+    assert (client.post(url, form) if name in ACTIONS else client.get(url)).status_code == 404
+
+
+def test_a_login_at_one_tenant_is_none_at_another(db: None) -> None:
+    for tenant in ("acme", "globex"):
+        with use(tenant):
+            User.objects.create_user("ada", password="one password for both")
+    at_acme = Client(headers={"host": "acme.localhost"})
+    at_acme.post("/login/", {"username": "ada", "password": "one password for both"})
+    assert at_acme.get("/").status_code == 200
+
+    at_globex = Client(headers={"host": "globex.localhost"})
+    at_globex.cookies = at_acme.cookies
+
+    assert at_globex.get("/").url == "/login/?next=/"
+    assert at_globex.get("/api/documents").status_code == 401
+
+
+def test_the_operators_host_leads_to_the_admin_and_has_no_pages(db: None) -> None:
+    operator = Client(headers={"host": "localhost"})
+    assert operator.get("/").url == "/admin/"
+    operator.force_login(User.objects.create_superuser("root"))
+    assert operator.get("/").url == "/admin/"
+    for name in set(NAMES) - {"list", *ACTIONS}:
+        assert operator.get(url_of(name)).status_code == 404, name
+
+
+def test_every_answer_carries_a_policy_for_the_browser(client: Client) -> None:
+    strict = "default-src 'none'; script-src 'self'; style-src 'self'; "
+    for path in ("/", "/trash/", "/login/", "/nothing", "/api/documents", "/static/documents/pages.css"):
+        answer = client.get(path)
+        assert answer["Content-Security-Policy"].startswith(strict), path
+        assert "unsafe" not in answer["Content-Security-Policy"]
+        assert answer["X-Content-Type-Options"] == "nosniff"
+    assert client.get("/")["X-Frame-Options"] == "DENY"
+    assert client.get("/")["Referrer-Policy"] == "same-origin"
+    assert "script-src" not in client.get("/admin/")["Content-Security-Policy"]
+    assert "unsafe" not in client.get("/admin/")["Content-Security-Policy"]
+
+
+QUESTIONS = [
+    *("page=0", "page=-1", "page=999999999999999999999999999999", "page=1e3", "page=\u0663"),
+    *("status=unknown", "status=", "q=%00", "q=%ff%fe", "q=<->%20%26%20:*", "q='\"", "q=%22unclosed", "q=%25_"),
+    *("q=\u2018\u2019\u02bb\uff07", "q=%F0%9F%97%9D", "q=" + "a" * 3000),
+]
+
+
+def test_no_question_breaks_the_list(client: Client) -> None:
+    document = made.document()
+    for query in QUESTIONS:
+        for headers in ({}, {"HX-Request": "true"}):
+            assert client.get(f"/?{query}", headers=headers).status_code == 200, query
+        assert client.get(f"/documents/{document.pk}/?{query}").status_code == 200, query
+
+
+def test_states_of_what_is_no_id_are_a_bad_request(client: Client) -> None:
+    for ids in ("", "x", "1,2", f"{uuid4()},", "%00"):
+        assert client.get(f"/states?ids={ids}").status_code == 400, ids
+
+
+def test_markup_in_names_and_texts_is_shown_as_it_was_typed(client: Client) -> None:
+    evil = "<script>alert(1)</script>"
+    document = made.document(f"{evil} \"'>", f"{evil} word </div>")
+    for path in ("/", "/?q=word", f"/documents/{document.pk}/", f"/documents/{document.pk}/?q=word"):
+        page = client.get(path).content.decode()
+        assert evil not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page, path
+    Document.objects.update(deleted_at=document.created_at)
+    assert evil not in client.get("/trash/").content.decode()
+
+
+def test_an_original_that_is_gone_is_told_on_a_page(client: Client, settings: Any, tmp_path: Path) -> None:
+    use_storage(settings, {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}})
+    answer = client.get(url_of("download", made.document().pk))
+    assert answer.status_code == 410
+    assert "The original can’t be read" in answer.content.decode()
+
+
+def test_behind_the_last_page_comes_the_last_page(client: Client) -> None:
+    for number in range(51):
+        made.document(f"Lease {number}")
+    assert client.get("/?page=9").context["page"] == 2
+    assert len(client.get("/?page=9").context["rows"]) == 1
