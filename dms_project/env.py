@@ -1,4 +1,4 @@
-"""Turn a missing or malformed environment variable into one line on stderr instead of a traceback."""
+"""Turn a missing or malformed variable, or a database that is away, into one line on stderr instead of a traceback."""
 
 import sys
 from collections.abc import Iterator
@@ -9,8 +9,17 @@ from environs import EnvError
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End the process with status 1 and one line if the settings, read inside, refuse the environment."""
+    """End the process with status 1 and one line if the settings refuse the environment, or the database is away."""
     try:
         yield
     except EnvError as error:
         sys.exit(f"error: {str(error).rstrip('.')}; see docs/reference/environment.md")
+    except Exception as error:
+        from django.db import InterfaceError, OperationalError  # the web server's first answer must not wait for Django
+
+        if "--traceback" in sys.argv or not isinstance(error, InterfaceError | OperationalError | UnicodeEncodeError):
+            raise
+        if isinstance(error, UnicodeEncodeError):
+            sys.exit("error: an argument contains bytes that are no text; check how it was typed")
+        reason = str(error).strip().partition("\n")[0]
+        sys.exit(f"error: the database can't be used: {reason}; check DATABASE_URL and the server, then try again")

@@ -49,6 +49,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "dms_project.health.ReadinessMiddleware",  # first: a probe needs no https, no tenant, no session
+    "dms_project.malformed.MalformedMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dms_project.browser_policy.BrowserPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

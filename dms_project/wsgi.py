@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
+from dms_project.charsets import drop_unknown_charset
 from dms_project.env import one_line_errors
 from dms_project.thread_reserve import ThreadReserve
 
@@ -28,6 +29,7 @@ class LoadingDjango:
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         self._loading.join()
+        drop_unknown_charset(environ)
         return self._application(environ, start_response)
 
     def _load(self) -> None:

@@ -5,11 +5,18 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from dms_project.tenancy import PUBLIC, current
 from documents.models import AuditEntry, Document, DocumentVersion
 
 
 class ReadOnly:
-    """For admin classes of rows that are shown and never changed here."""
+    """For admin classes of rows that are shown and never changed here; at the operators' host there are none."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return current() != PUBLIC and super().has_view_permission(request, obj)  # type: ignore[misc]  # ModelAdmin's
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return current() != PUBLIC and super().has_module_permission(request)  # type: ignore[misc]  # ModelAdmin's
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

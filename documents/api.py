@@ -93,7 +93,8 @@ def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = ""
     arrived = Upload(received, received.name or "", received.sha256, received.size or 0)
     ingested = ingest(arrived, title, request.user)  # type: ignore[arg-type]  # nobody anonymous comes this far
     version = ingested.document.versions.get(is_current=True)
-    answer = DocumentOut.fields_of(ingested.document, version)
+    stopped = bool(listing.interrupted([ingested.document]))
+    answer = DocumentOut.fields_of(ingested.document, version, interrupted=stopped)
     flags = {"duplicate": ingested.duplicate, "restored": ingested.restored}
     return Status(200 if ingested.duplicate else 201, answer | flags)
 
@@ -187,7 +188,8 @@ def get_job(request: HttpRequest, job_id: int) -> dict[str, Any]:
 
 def _answer(document_id: UUID) -> dict[str, Any]:
     version = current_version(document_id)
-    return DocumentOut.fields_of(version.document, version)
+    stopped = bool(listing.interrupted([version.document]))
+    return DocumentOut.fields_of(version.document, version, interrupted=stopped)
 
 
 def _received(file: UploadedFile) -> ReceivedFile:

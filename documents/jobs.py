@@ -33,11 +33,11 @@ def process(context: JobContext) -> dict[str, Any]:
         return {"stopped": "the document was deleted or has a newer version"}
     try:
         findings, steps = _read(version, context)
-    except (StorageError, ChildKilled, OSError) as error:
+    except (StorageError, ChildKilled, OSError):
         if context.job.attempts >= context.job.max_attempts:
-            results.give_up(version, str(error))
+            results.give_up(version, context.hold)
         raise
-    status = results.write(version, findings, steps)
+    status = results.write(version, findings, steps, context.hold)
     if status is None:
         return {"stopped": "the document was deleted or has a newer version"}
     return {"status": status.value, "pages": findings.page_count}

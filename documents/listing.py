@@ -9,6 +9,8 @@ from documents import search
 from documents.models import Document, DocumentVersion
 from documents.schemas import DocumentOut
 from documents.states import DocumentStatus
+from jobqueue.models import ProcessingJob
+from jobqueue.states import JobStatus
 
 PAGE_SIZE = 50
 
@@ -57,11 +59,23 @@ def of_ids(ids: Iterable[UUID]) -> list[Listed]:
 def list_documents(*, words: str, status: DocumentStatus | None, page: int) -> dict[str, Any]:
     """Return what ``find`` finds as the HTTP API gives it."""
     listing = find(words=words, status=status, page=page)
+    stopped = interrupted(listed.document for listed in listing.items)
     items = []
     for listed in listing.items:
-        item = DocumentOut.fields_of(listed.document, listed.version)
+        item = DocumentOut.fields_of(listed.document, listed.version, interrupted=listed.document.pk in stopped)
         items.append(item | {"page": listed.hit.page, "snippet": listed.hit.snippet} if listed.hit else item)
     return {"items": items, "count": listing.count}
+
+
+def interrupted(documents: Iterable[Document]) -> set[UUID]:
+    """Return those whose processing ended without a word: its job is a dead letter, was cancelled, or is gone."""
+    waiting = [document for document in documents if document.status == DocumentStatus.PROCESSING]
+    if not waiting:
+        return set()
+    running = {JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.SUCCEEDED}
+    jobs = ProcessingJob.objects.filter(pk__in=[document.job_id for document in waiting], status__in=running)
+    alive = set(jobs.values_list("pk", flat=True))
+    return {document.pk for document in waiting if document.job_id not in alive}
 
 
 def why_no_text(document: Document) -> str:

@@ -1,6 +1,6 @@
 """Writing down what the processing of a version found: text, words and status in one transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from uuid import UUID
 
@@ -26,16 +26,22 @@ def wanted(document_id: UUID, number: int) -> DocumentVersion | None:
     ).first()
 
 
-def write(version: DocumentVersion, findings: Findings, steps: list[Step]) -> DocumentStatus | None:
+def write(
+    version: DocumentVersion, findings: Findings, steps: list[Step], hold: Callable[[], None]
+) -> DocumentStatus | None:
     """Replace the version's pages, index them, and set the document's status and steps, all or nothing.
 
     Only these columns are touched, so an edit of the title meanwhile survives. Two runs at a time write one after the
     other.
 
+    Args:
+        hold: Called first in the transaction; raises if the run has lost its job to another, whose findings count.
+
     Returns:
         The status now; None if the document was deleted meanwhile or has a newer version: then nothing was changed.
     """
     with transaction.atomic():
+        hold()
         # The version, not the document: that stays free for those who rename or delete it while the text goes in.
         mine = DocumentVersion.objects.select_for_update().filter(pk=version.pk, is_current=True).first()
         if mine is None:
@@ -52,17 +58,17 @@ def write(version: DocumentVersion, findings: Findings, steps: list[Step]) -> Do
     return status
 
 
-def give_up(version: DocumentVersion, detail: str) -> None:
+def give_up(version: DocumentVersion, hold: Callable[[], None]) -> None:
     """Say that the document could not be processed for a reason outside it. Text from an earlier run stays."""
     reason = Reason.UNAVAILABLE
-    _set_status(
-        version,
-        [
-            Step("inspect", StepStatus.FAILED, reason, detail),
-            Step("text", StepStatus.SKIPPED, reason),
-            Step("index", StepStatus.SKIPPED, reason),
-        ],
-    )
+    steps = [
+        Step("inspect", StepStatus.FAILED, reason, "it could not be read now; try again later"),
+        Step("text", StepStatus.SKIPPED, reason),
+        Step("index", StepStatus.SKIPPED, reason),
+    ]
+    with transaction.atomic():
+        hold()
+        _set_status(version, steps)
 
 
 def _set_status(version: DocumentVersion, steps: Iterable[Step]) -> DocumentStatus | None:

@@ -8,6 +8,7 @@ from ninja import Schema
 from pydantic import Field
 
 from documents.models import Document, DocumentVersion
+from documents.states import DocumentStatus
 
 
 class Problem(Schema):
@@ -23,6 +24,11 @@ class StepOut(Schema):
     status: str
     reason: str
     detail: str
+
+
+_INTERRUPTED = [
+    {"name": "inspect", "status": "failed", "reason": "unavailable", "detail": "reading was interrupted; reprocess it"}
+]
 
 
 class DocumentOut(Schema):
@@ -42,7 +48,8 @@ class DocumentOut(Schema):
     created_at: datetime
 
     @classmethod
-    def fields_of(cls, document: Document, version: DocumentVersion) -> dict[str, Any]:
+    def fields_of(cls, document: Document, version: DocumentVersion, *, interrupted: bool = False) -> dict[str, Any]:
+        """Return the answer. ``interrupted``: its job ended without success, so nobody is processing it."""
         return {
             "id": document.pk,
             "title": document.title,
@@ -52,8 +59,8 @@ class DocumentOut(Schema):
             "mime_type": version.mime_type,
             "page_count": version.page_count,
             "version": version.number,
-            "status": document.status,
-            "steps": document.steps,
+            "status": DocumentStatus.FAILED if interrupted else document.status,
+            "steps": _INTERRUPTED if interrupted else document.steps,
             "job_id": document.job_id,
             "created_at": document.created_at,
         }

@@ -1,6 +1,7 @@
 """Full-text search over the pages and titles of the active tenant's documents."""
 
 import html
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from documents.processing.cleaning import clean_text
 
 # Control characters, which no stored text has: what they enclose is marked after the text itself was escaped.
 _START, _STOP = "\x02", "\x03"
+_IDLE_MINUS = re.compile(r"-(?![\w\"])")
 _HEADLINE_CHARACTERS = 100_000
 _TITLE_WEIGHT = 2.0
 
@@ -67,6 +69,8 @@ def highlighted(pages: QuerySet[DocumentPage], words: str, characters: int) -> d
 
 def _query(words: str) -> SearchQueryCombinable:
     text, _ = clean_text(words)
+    # A minus that excludes nothing means nothing, and a row of them is more than PostgreSQL can nest.
+    text = _IDLE_MINUS.sub(" ", text)
     german, english = (
         SearchQuery(text, config=configuration, search_type="websearch") for configuration in SEARCH_CONFIGURATIONS
     )

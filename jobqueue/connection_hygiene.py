@@ -35,6 +35,8 @@ def _wash(connection: BaseDatabaseWrapper) -> bool:
     raw = connection.connection
     if connection.vendor != "postgresql" or connection.in_atomic_block or not connection.autocommit:
         return False
+    if getattr(connection, "pool", None):
+        return False  # its pool configured it once, when it was made, and would not do so again
     if raw.closed or raw.info.transaction_status != TransactionStatus.IDLE:
         return False
     connection.queries_log.clear()
@@ -45,8 +47,11 @@ def _wash(connection: BaseDatabaseWrapper) -> bool:
 
 
 def _replace(connection: BaseDatabaseWrapper) -> None:
+    raw, pool = connection.connection, getattr(connection, "pool", None)
     with contextlib.suppress(Exception):
-        if connection.connection is not None:
-            connection.connection.close()
+        if raw is not None:
+            raw.close()
+        if raw is not None and pool:
+            pool.putconn(raw)  # closed as it is, the pool replaces it
     # A new wrapper, since the old one may believe that it is inside a transaction.
     del connections[connection.alias]

@@ -43,7 +43,9 @@ def discard(using: str, ids: Sequence[int]) -> Decided:
 def _decide(using: str, ids: Sequence[int], **changes: Any) -> Decided:
     jobs = ProcessingJob.objects.using(using).filter(pk__in=ids)
     with transaction.atomic(using):
-        dead = jobs.filter(status=JobStatus.DEAD_LETTER).order_by("pk").select_for_update(skip_locked=True)
+        dead = jobs.filter(status=JobStatus.DEAD_LETTER).order_by("pk")
+        # One is waited for; of many, those that somebody else is deciding about are left to them.
+        dead = dead.select_for_update(skip_locked=len(ids) > 1)
         done = list(dead.values_list("pk", flat=True))
         ProcessingJob.objects.using(using).filter(pk__in=done).update(**changes)
     others = set(ids).difference(done)
@@ -66,11 +68,20 @@ class Cause:
 
 def causes(jobs: QuerySet[ProcessingJob], limit: int = 200) -> list[Cause]:
     """Group the dead letters among ``jobs`` by type and cause, the most frequent first."""
-    first_line = Func(F("last_error"), Value("\n"), Value(1), function="split_part", output_field=TextField())
     groups = (
-        jobs.filter(status=JobStatus.DEAD_LETTER)
-        .values("job_type", cause=Left(first_line, _CAUSE_MAX_LENGTH))
+        _with_cause(jobs)
+        .values("job_type", "cause")
         .annotate(jobs=Count("pk"), newest_id=Max("pk"))
         .order_by("-jobs", "job_type", "cause")
     )
     return [Cause(**group) for group in groups[:limit]]
+
+
+def of_cause(jobs: QuerySet[ProcessingJob], cause: str) -> QuerySet[Any]:
+    """Return the dead letters among ``jobs`` that died of exactly this cause."""
+    return _with_cause(jobs).filter(cause=cause)
+
+
+def _with_cause(jobs: QuerySet[ProcessingJob]) -> QuerySet[Any]:
+    first_line = Func(F("last_error"), Value("\n"), Value(1), function="split_part", output_field=TextField())
+    return jobs.filter(status=JobStatus.DEAD_LETTER).annotate(cause=Left(first_line, _CAUSE_MAX_LENGTH))

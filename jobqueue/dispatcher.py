@@ -4,8 +4,9 @@ import queue as queues
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, InternalError, OperationalError, connections
@@ -15,10 +16,14 @@ from jobqueue.conf import conf
 from jobqueue.exceptions import LockLost
 from jobqueue.executor import Claim, Ending, execute
 from jobqueue.keeper import Keeper
+from jobqueue.lonely import Lonely
+from jobqueue.own_session import OwnSession, was_locked_out
 from jobqueue.queue import Queue
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
 from jobqueue.weather import Weather
+
+T = TypeVar("T")
 
 # What passes by itself: a lost connection, a restart, a server that is read-only for now (InternalError).
 _WEATHER = (OperationalError, InterfaceError, InternalError)
@@ -55,6 +60,7 @@ class Dispatcher:
         self._names: list[str] = []
         self._names_read_at = float("-inf")
         self._ailing: set[str] = set()
+        self._lonely = Lonely()
         # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
         self._stopping = False
         self._giving_back = False
@@ -87,8 +93,10 @@ class Dispatcher:
             return
         self._slots.start()
         weather = Weather(self._queue.using, "dispatcher", longest_wait=5.0)
+        session = OwnSession(self._queue.using)
         while not self.finished.is_set():
             try:
+                session.prepare()
                 wait = self._turn()
                 weather.good()
             except DatabaseError as error:
@@ -114,21 +122,34 @@ class Dispatcher:
         return conf().poll_interval.total_seconds() * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
 
     def _record(self) -> None:
-        """Write the endings; on database trouble those not yet written stay for the next turn."""
-        while self._unrecorded:
-            ending = self._unrecorded[0]
-            try:
-                with self._tenants.use(ending.claim.tenant):
-                    self._record_one(ending)
-            except LockLost:
-                events.lock_lost(ending.claim, "what it did is not recorded")
-            except _WEATHER:
+        """Write the endings. Those that can't be written for now stay for the next turn."""
+        waiting: list[Ending] = []
+        try:
+            while self._unrecorded:
+                ending = self._unrecorded[0]
+                if self._try_to_record(ending):
+                    self._keeper.drop(ending.claim)
+                    self._running.discard(ending.claim)
+                else:
+                    waiting.append(ending)
+                self._unrecorded.pop(0)
+        finally:
+            self._unrecorded[:0] = waiting
+
+    def _try_to_record(self, ending: Ending) -> bool:
+        """Return False if the tenant's table is locked. Raises on database trouble."""
+        try:
+            with self._tenants.use(ending.claim.tenant):
+                self._record_one(ending)
+        except LockLost:
+            events.lock_lost(ending.claim, "what it did is not recorded")
+        except _WEATHER as error:
+            if not was_locked_out(error):
                 raise
-            except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
-                events.not_recorded(ending.claim)
-            self._unrecorded.pop(0)
-            self._keeper.drop(ending.claim)
-            self._running.discard(ending.claim)
+            return False
+        except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
+            events.not_recorded(ending.claim)
+        return True
 
     def _record_one(self, ending: Ending) -> None:
         job = ending.claim.job
@@ -144,8 +165,14 @@ class Dispatcher:
         for claim in self._running:
             by_tenant.setdefault(claim.tenant, []).append(claim)
         for tenant, claims in by_tenant.items():
-            with self._tenants.use(tenant):
-                self._queue.release([claim.job for claim in claims])
+            try:
+                with self._tenants.use(tenant):
+                    self._queue.release([claim.job for claim in claims])
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception as error:  # noqa: BLE001 - one tenant in trouble must not keep the others' jobs
+                events.tenant_in_trouble(tenant, error)
+                continue
             for claim in claims:
                 events.given_back(claim)
 
@@ -154,11 +181,17 @@ class Dispatcher:
             self.finished.set()
 
     def _claim_round(self) -> int:
-        """Look into each tenant in turn, starting behind the last one that had work; return how many were claimed."""
+        """Look into each tenant in turn, starting behind the last one that had work; return how many were claimed.
+
+        A job that killed two workers, or seems to have, runs alone in this process: it is claimed when nothing runs,
+        and until it has ended nothing else is. Else each death would cost its neighbours an attempt, too.
+        """
+        if self._lonely.wants_room(self._running, self._others_wait_for_room):
+            return 0
         found = 0
         for name in self._tenants_in_turn():
             free = self._service.concurrency - len(self._running)
-            if free <= 0:
+            if free <= 0 or self._lonely.runs(self._running):
                 break
             claimed = self._claim(name, free)
             if claimed:
@@ -166,6 +199,14 @@ class Dispatcher:
                 self._names.remove(name)
                 self._names.append(name)
         return found
+
+    def _others_wait_for_room(self) -> bool:
+        """Return whether some job is due that must run alone."""
+        return any(self._look(name, self._waits_alone) for name in self._tenants_in_turn())
+
+    def _waits_alone(self) -> bool:
+        service = self._service
+        return self._queue.waits_alone(service.job_types, service.queue_names)
 
     def _tenants_in_turn(self) -> list[str]:
         if time.monotonic() - self._names_read_at > _TENANTS_FRESH_SECONDS:
@@ -178,28 +219,46 @@ class Dispatcher:
 
     def _claim(self, tenant: str, limit: int) -> int:
         service = self._service
-        try:
-            with self._tenants.use(tenant):
-                jobs = self._queue.dequeue_many(
-                    service.name, limit, service.job_types, service.queue_names, holder_key=self._keeper.holder_key
-                )
-        except _WEATHER:
-            raise
-        except Exception as error:  # noqa: BLE001
-            # A tenant in trouble (no schema, not migrated) must not stop the others; said once, not each time.
-            if tenant not in self._ailing:
-                events.tenant_in_trouble(tenant, error)
-                self._ailing.add(tenant)
-            connections[self._queue.using].close()
-            return 0
-        self._ailing.discard(tenant)
-        for job in jobs:
+        jobs = self._look(
+            tenant,
+            lambda: self._queue.dequeue_many(
+                service.name,
+                limit,
+                service.job_types,
+                service.queue_names,
+                holder_key=self._keeper.holder_key,
+                alone=self._lonely.choice(self._running),
+            ),
+        )
+        for job in jobs or ():
             claim = Claim(tenant, job)
             self._running.add(claim)
             self._keeper.hold(claim)
             events.claimed(claim)
             self._slots.submit(claim)
-        return len(jobs)
+        return len(jobs or ())
+
+    def _look(self, tenant: str, ask: Callable[[], T]) -> T | None:
+        """Ask something inside a tenant; None if it is in trouble, which is said once and must not stop the others."""
+        try:
+            with self._tenants.use(tenant):
+                answer = ask()
+        except _WEATHER as error:
+            if not was_locked_out(error):
+                raise
+            self._call_in_trouble(tenant, error)
+            return None
+        except Exception as error:  # noqa: BLE001 - no schema, not migrated
+            self._call_in_trouble(tenant, error)
+            connections[self._queue.using].close()
+            return None
+        self._ailing.discard(tenant)
+        return answer
+
+    def _call_in_trouble(self, tenant: str, error: Exception) -> None:
+        if tenant not in self._ailing:
+            events.tenant_in_trouble(tenant, error)
+            self._ailing.add(tenant)
 
     # News from the slots
 

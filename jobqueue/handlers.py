@@ -28,6 +28,14 @@ class JobContext:
         payload: dict[str, Any] = self.job.payload
         return payload
 
+    def hold(self) -> None:
+        """Make sure that this claim holds until the current transaction ends; call it first in the one that writes.
+
+        Raises:
+            LockLost: The job was given to another worker or cancelled; let it roll the transaction back.
+        """
+        self.queue.hold(self.job)
+
     def still_held(self) -> bool:
         """Return whether this claim still holds; ask before an expensive or irreversible step."""
         return self.queue.still_held(self.job)

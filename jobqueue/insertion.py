@@ -68,7 +68,7 @@ def _job(using: str, checked: CheckedSpec, row: Inserted) -> ProcessingJob:
         attempts=0,
         max_attempts=checked.max_attempts,
         available_at=row.available_at,
-        claim_alone=False,
+        worker_deaths=0,
         idempotency_key=spec.idempotency_key,
         last_error="",
         history=[],

@@ -13,6 +13,7 @@ from django.db import InterfaceError, OperationalError
 from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
+from jobqueue.own_session import OwnSession, was_locked_out
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import SignOfLife
 from jobqueue.tenant_source import TenantSource
@@ -59,9 +60,11 @@ class Keeper:
         grace = conf().sign_of_life_grace
         tick = min(1.0, stale_after / 6, grace.total_seconds() / 3 if grace else 1.0)
         weather = Weather(self._queue.using, "keeper", longest_wait=tick)
+        session = OwnSession(self._queue.using)
         while not self._done.is_set():
             wait = tick
             try:
+                session.prepare()
                 if not self._promises or self._sign.show():
                     self.ready.set()
                 self._renew(older_than=stale_after / 3)
@@ -82,20 +85,23 @@ class Keeper:
             held = self._renew_in(tenant, claims)
             with self._lock:
                 for claim in claims:
+                    if claim not in self._renewed or held is None:
+                        continue  # recorded meanwhile; or its tenant is in trouble: tried again at the next tick
                     if claim.job.pk not in held:
-                        self._renewed.pop(claim, None)
+                        del self._renewed[claim]
                         events.lock_lost(claim, "another worker may have the job, or it was cancelled")
-                    elif claim in self._renewed and claim.job.locked_at != before[claim]:
+                    elif claim.job.locked_at != before[claim]:
                         # One whose row is locked stays due, and is renewed as soon as its handler's transaction ends.
                         self._renewed[claim] = now
 
-    def _renew_in(self, tenant: str, claims: list[Claim]) -> set[int]:
-        """Return the ids of the jobs still held."""
+    def _renew_in(self, tenant: str, claims: list[Claim]) -> set[int] | None:
+        """Return the ids of the jobs still held, or None if the tenant can't be asked."""
         try:
             with self._tenants.use(tenant):
                 return {job.pk for job in self._queue.renew(claim.job for claim in claims)}
-        except (OperationalError, InterfaceError):
-            raise
+        except (OperationalError, InterfaceError) as error:
+            if not was_locked_out(error):
+                raise
         except Exception as error:  # noqa: BLE001 - the tenant is gone or broken; the others' locks must be renewed
             events.tenant_in_trouble(tenant, error)
-            return set()
+        return None

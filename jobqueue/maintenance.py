@@ -1,5 +1,6 @@
 """Finding the jobs of dead workers and giving them to the living. Needs no leader: every dequeue looks."""
 
+import logging
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -10,6 +11,8 @@ from jobqueue.history import with_attempt
 from jobqueue.models import ProcessingJob
 from jobqueue.statements import Suspect, look_for_dead_workers
 from jobqueue.states import JobStatus, Outcome
+
+logger = logging.getLogger("jobqueue.worker")
 
 WORKER_DIED = "worker died"
 #: Rows judged by one look; the next look goes on.
@@ -45,6 +48,8 @@ def rescue(using: str, *, stale_after: timedelta, grace: timedelta | None) -> in
     rows(suspected).filter(suspected_since=None).update(suspected_since=Now())
     _end_attempt(rows(suspect.id for suspect in dead if not suspect.exhausted), JobStatus.PENDING)
     _end_attempt(rows(suspect.id for suspect in dead if suspect.exhausted), JobStatus.DEAD_LETTER)
+    if dead:
+        logger.warning("took %s jobs back from workers that died: %s", len(dead), [suspect.id for suspect in dead])
     return len(dead)
 
 
@@ -69,7 +74,7 @@ def _end_attempt(jobs: QuerySet[ProcessingJob], status: JobStatus) -> None:
         lock_token=None,
         holder_key=None,
         suspected_since=None,
-        claim_alone=True,
+        worker_deaths=F("worker_deaths") + 1,
         last_error=Concat(Value(f"{WORKER_DIED} ("), F("locked_by"), Value(")")),
         history=with_attempt(Outcome.WORKER_DIED, WORKER_DIED),
     )

@@ -11,6 +11,8 @@ NAME_MAX_LENGTH = 100
 IDEMPOTENCY_KEY_MAX_LENGTH = 255
 WORKER_NAME_MAX_LENGTH = 200
 MAX_ATTEMPTS_LIMIT = 10_000
+#: A job whose workers died this often in a row runs alone in its process.
+RUN_ALONE_AFTER_DEATHS = 2
 
 
 class ProcessingJob(models.Model):
@@ -35,8 +37,9 @@ class ProcessingJob(models.Model):
     holder_key = models.IntegerField(null=True)
     # Its sign of life is missing, or its lock stale though it promised one; NULL: all is well.
     suspected_since = models.DateTimeField(null=True)
-    # Its worker died: handed out by itself, so that a poisonous job doesn't cost its neighbours an attempt.
-    claim_alone = models.BooleanField(db_default=False)
+    # Attempts in a row that ended with their worker's death. After the first the job is handed out by itself, after the
+    # second it also runs by itself, so that a poisonous one doesn't use up its neighbours' attempts.
+    worker_deaths = models.SmallIntegerField(db_default=0, help_text="in a row")
 
     idempotency_key = models.CharField(max_length=IDEMPOTENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none
     progress = models.SmallIntegerField(null=True, help_text="percent, as the handler reports it")
@@ -95,6 +98,12 @@ class ProcessingJob(models.Model):
             ),
             # What the look for dead workers reads: as many rows as jobs are running.
             models.Index(fields=["locked_at"], name="jobs_processing", condition=Q(status=JobStatus.PROCESSING)),
+            # The few that must run alone, for a worker that makes room for one.
+            models.Index(
+                fields=["id"],
+                name="jobs_to_be_run_alone",
+                condition=Q(status=JobStatus.PENDING, worker_deaths__gte=RUN_ALONE_AFTER_DEATHS),
+            ),
             # For people; the few dead letters are found among millions of finished jobs.
             models.Index(fields=["id"], name="jobs_dead_letters", condition=Q(status=JobStatus.DEAD_LETTER)),
         ]

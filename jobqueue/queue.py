@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import Case, F, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from jobqueue import backoff, dead_letters, fence, handlers, maintenance
@@ -17,7 +17,7 @@ from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDead
 from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
-from jobqueue.models import WORKER_NAME_MAX_LENGTH, ProcessingJob
+from jobqueue.models import RUN_ALONE_AFTER_DEATHS, WORKER_NAME_MAX_LENGTH, ProcessingJob
 from jobqueue.specs import JobSpec, check_integer, check_names, check_text
 from jobqueue.states import JobStatus, Outcome
 
@@ -134,6 +134,7 @@ class Queue:
         queue_names: Sequence[str] | None = None,
         *,
         holder_key: int | None = None,
+        alone: bool | None = None,
     ) -> list[ProcessingJob]:
         """Claim up to ``limit`` due jobs: highest priority first, then the longest due, then the lowest id.
 
@@ -146,6 +147,7 @@ class Queue:
             job_types: Only these; None: any.
             queue_names: Only from these queues; None: any.
             holder_key: Of the ``SignOfLife`` the caller shows; None: it promises none.
+            alone: True: only jobs that are to run alone in their process; False: none of them; None: any.
 
         Returns:
             The claimed jobs, each with its ``lock_token``; may be empty.
@@ -156,14 +158,25 @@ class Queue:
         check_names("queue_names", queue_names)
         with transaction.atomic(self.using):
             maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=conf().sign_of_life_grace)
-            due = self._jobs().filter(status=JobStatus.PENDING, available_at__lte=Now())
-            if job_types is not None:
-                due = due.filter(job_type__in=job_types)
-            if queue_names is not None:
-                due = due.filter(queue_name__in=queue_names)
+            due = self._due(job_types, queue_names)
+            if alone is not None:
+                suspicious = Q(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS)
+                due = due.filter(suspicious if alone else ~suspicious)
             in_order = due.order_by("-priority", "available_at", "id").annotate(now=Now())
             jobs = list(in_order.select_for_update(skip_locked=True)[:limit])
             return self._claim(_leave_the_lonely(jobs), worker_id, holder_key)
+
+    def waits_alone(self, job_types: Sequence[str] | None = None, queue_names: Sequence[str] | None = None) -> bool:
+        """Return whether a job is due that is to run alone in its process."""
+        return self._due(job_types, queue_names).filter(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS).exists()
+
+    def _due(self, job_types: Sequence[str] | None, queue_names: Sequence[str] | None) -> QuerySet[ProcessingJob]:
+        due = self._jobs().filter(status=JobStatus.PENDING, available_at__lte=Now())
+        if job_types is not None:
+            due = due.filter(job_type__in=job_types)
+        if queue_names is not None:
+            due = due.filter(queue_name__in=queue_names)
+        return due
 
     def _claim(self, jobs: Sequence[ProcessingJob], worker_id: str, holder_key: int | None) -> list[ProcessingJob]:
         if not jobs:
@@ -203,7 +216,8 @@ class Queue:
             status=JobStatus.SUCCEEDED,
             finished_at=Now(),
             result=storable_result(result),
-            claim_alone=False,
+            progress=100,
+            worker_deaths=0,
             history=with_attempt(Outcome.SUCCEEDED),
             **_UNLOCKED,
         )
@@ -234,7 +248,7 @@ class Queue:
             available_at=Now() + delay if again else F("available_at"),
             last_error=text,
             lock_token=None,
-            claim_alone=False,
+            worker_deaths=0,
             history=with_attempt(Outcome.FAILED, text),
             **_UNLOCKED,
         )
@@ -286,6 +300,17 @@ class Queue:
         """
         check_integer("percent", percent, 0, 100)
         if not fence.held(self.using, job).update(progress=percent):
+            raise fence.lock_lost(job)
+
+    def hold(self, job: ProcessingJob) -> None:
+        """Make sure that the claim holds until the caller's transaction ends, by locking the job's row.
+
+        What the transaction writes is so fenced like the queue's own writes.
+
+        Raises:
+            LockLost: The lock went stale and another worker has the job, or it was cancelled.
+        """
+        if not fence.held(self.using, job).select_for_update().exists():
             raise fence.lock_lost(job)
 
     def still_held(self, job: ProcessingJob) -> bool:
@@ -376,7 +401,7 @@ class Queue:
 def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:
     """Cut a batch so that a job to be claimed alone is alone; the rest is unlocked at the end of the transaction."""
     for position, job in enumerate(jobs):
-        if job.claim_alone:
+        if job.worker_deaths:
             return jobs[: max(position, 1)]
     return jobs
 

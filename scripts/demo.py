@@ -19,6 +19,7 @@ LOGINS = Path("var/demo.json")
 TENANTS = ("acme", "globex")
 USER = "demo"
 OPERATOR = "admin"
+LABEL = "make run"  # of the tokens made here
 
 
 class Login(TypedDict):
@@ -69,10 +70,14 @@ def _make(schema: str, login: Login) -> None:
     with use(schema):
         if ApiToken.objects.filter(sha256=digest(login["token"])).exists():
             return  # an earlier run of this clone made both
-        user, _ = User.objects.get_or_create(username=login["user"], defaults={"is_staff": True, "is_superuser": True})
+        user, is_new = User.objects.get_or_create(
+            username=login["user"], defaults={"is_staff": True, "is_superuser": True}
+        )
+        if not is_new and not ApiToken.objects.filter(user=user, label=LABEL).exists():
+            sys.exit(f"error: {schema} has a user {user} that `make run` didn't make; use another database")
         user.set_password(login["password"])
         user.save()
-        ApiToken.objects.create(sha256=digest(login["token"]), user=user, label="make run")
+        ApiToken.objects.create(sha256=digest(login["token"]), user=user, label=LABEL)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -41,6 +42,11 @@ class LocalStore(ObjectStore):
                 for name in names:
                     if not name.startswith("."):
                         yield Path(folder, name).relative_to(self._root).as_posix()
+
+    def delete_tenant(self, tenant: str) -> None:
+        # The whole folder, with what an upload that was cut off may have left in it.
+        with self._errors(tenant), suppress(FileNotFoundError):
+            shutil.rmtree(self._path(tenant))
 
     def check(self) -> None:
         with self._errors("the storage folder"):

@@ -10,9 +10,8 @@ from django.urls import reverse
 from django.views import View
 
 from jobqueue.admin.decisions import decide_and_record, report
-from jobqueue.dead_letters import causes
+from jobqueue.dead_letters import causes, of_cause
 from jobqueue.models import ProcessingJob
-from jobqueue.states import JobStatus
 
 
 class CauseForm(forms.Form):
@@ -51,12 +50,8 @@ class CausesView(View):
         choice = form.cleaned_data
         verb = choice["verb"]
         self._demand(getattr(self.model_admin, f"has_{verb}_permission")(request))
-        jobs = ProcessingJob.objects.filter(
-            status=JobStatus.DEAD_LETTER,
-            job_type=choice["job_type"],
-            last_error__startswith=choice["cause"],
-            pk__lte=choice["newest_id"],
-        )
+        shown = ProcessingJob.objects.filter(job_type=choice["job_type"], pk__lte=choice["newest_id"])
+        jobs = of_cause(shown, choice["cause"])
         ids = jobs.order_by("pk").values_list("pk", flat=True).iterator()
         report(self.model_admin, request, decide_and_record(request, jobs.db, ids, verb), verb)
         return HttpResponseRedirect(reverse("admin:jobqueue_causes"))

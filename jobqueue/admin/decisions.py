@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -46,8 +47,9 @@ def decide_and_record(request: HttpRequest, using: str, ids: Iterable[int], verb
     decided = Decided()
     remaining = iter(ids)
     while batch := list(islice(remaining, _BATCH)):
-        part = act[verb](batch)
-        _record(request, using, part.done, verb)
+        with transaction.atomic(using):
+            part = act[verb](batch)
+            _record(request, using, part.done, verb)
         decided += part
     return decided
 

@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from jobqueue.dead_letters import of_cause
 from jobqueue.handlers import registered
 from jobqueue.models import ProcessingJob
-from jobqueue.states import JobStatus
 
 #: Choices are read from this many of the newest jobs; DISTINCT over all of them would read the whole table.
 _NEWEST = 2_000
@@ -63,4 +63,4 @@ class CauseFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() is None:
             return queryset
-        return queryset.filter(status=JobStatus.DEAD_LETTER, last_error__startswith=self.value())
+        return of_cause(queryset, self.value() or "")

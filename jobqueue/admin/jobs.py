@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import BadRequest
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
@@ -40,7 +42,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         ("Content", {"fields": ["payload_text", "result_text"]}),
         ("Times", {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
         ("Place", {"fields": [("queue_name", "priority"), "idempotency_key"]}),
-        ("Lock", {"fields": [("locked_by", "locked_at"), ("lock_token", "claim_alone")]}),
+        ("Lock", {"fields": [("locked_by", "locked_at"), ("lock_token", "worker_deaths")]}),
     ]
 
     # Rights
@@ -54,7 +56,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: ProcessingJob | None = None) -> bool:
-        """Discard keeps the record; retention removes it."""
+        """Discarding keeps the record."""
         return False
 
     def has_requeue_permission(self, request: HttpRequest) -> bool:
@@ -74,6 +76,8 @@ class ProcessingJobAdmin(admin.ModelAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show how much waits, runs and died above the list."""
+        if not all(_is_id(chosen) for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            raise BadRequest("These are no ids of jobs.")
         counts = {"counts": count_jobs(self.get_queryset(request).db), "count_limit": LIMIT}
         return super().changelist_view(request, (extra_context or {}) | counts)
 
@@ -85,7 +89,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         if not term:
             return queryset, False
         wanted = Q(idempotency_key=term) | Q(status=JobStatus.DEAD_LETTER, last_error__icontains=term)
-        if term.isascii() and term.isdecimal() and int(term) <= _BIGINT_MAX:
+        if _is_id(term):
             wanted |= Q(pk=int(term))
         return queryset.filter(wanted), False
 
@@ -133,6 +137,10 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         head = format_html_join("", "<th>{}</th>", ((column.replace("_", " "),) for column in columns))
         rows = format_html_join("", "<tr>{}</tr>", ((_cells(entry, columns),) for entry in job.history))
         return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", head, rows)
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text) <= _BIGINT_MAX
 
 
 def _cells(entry: dict[str, Any], columns: tuple[str, ...]) -> SafeString:

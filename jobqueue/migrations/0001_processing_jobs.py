@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ("lock_token", models.UUIDField(null=True)),
                 ("holder_key", models.IntegerField(null=True)),
                 ("suspected_since", models.DateTimeField(null=True)),
-                ("claim_alone", models.BooleanField(db_default=False)),
+                ("worker_deaths", models.SmallIntegerField(db_default=0, help_text="in a row")),
                 ("idempotency_key", models.CharField(max_length=255, null=True)),
                 (
                     "progress",
@@ -72,6 +72,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("status", "processing")),
                         fields=["locked_at"],
                         name="jobs_processing",
+                    ),
+                    models.Index(
+                        condition=models.Q(("status", "pending"), ("worker_deaths__gte", 2)),
+                        fields=["id"],
+                        name="jobs_to_be_run_alone",
                     ),
                     models.Index(
                         condition=models.Q(("status", "dead_letter")), fields=["id"], name="jobs_dead_letters"

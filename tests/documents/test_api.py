@@ -247,7 +247,7 @@ def test_the_job_says_how_far_it_is(api: Api) -> None:
     assert (waiting["status"], waiting["attempts"], waiting["max_attempts"]) == ("pending", 0, 5)
     work_off()
     done = api.client.get(path).json()
-    assert (done["status"], done["attempts"], done["progress"], done["error"]) == ("succeeded", 1, 90, "")
+    assert (done["status"], done["attempts"], done["progress"], done["error"]) == ("succeeded", 1, 100, "")
 
 
 def test_jobs_that_are_not_about_documents_are_unknown_here(api: Api) -> None:

@@ -17,9 +17,11 @@ from django.contrib.auth.models import User
 from dms_project.tenancy import use
 from documents import jobs, results
 from documents.models import Document, DocumentPage, DocumentVersion
-from documents.processing.findings import Findings
+from documents.processing.findings import Findings, Page
 from documents.processing.runner import ChildKilled
 from documents.storage import ObjectStore
+from jobqueue.exceptions import LockLost
+from jobqueue.handlers import JobContext
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from tests.documents import files
@@ -101,7 +103,27 @@ def test_the_text_of_an_older_version_is_not_written_over_the_newer_one(api: Api
     version = DocumentVersion.objects.get()
     version.is_current = False
     version.save()
-    assert results.write(version, Findings(), []) is None
+    assert results.write(version, Findings(), [], hold=lambda: None) is None
+
+
+def test_a_run_that_has_lost_its_job_leaves_what_the_other_run_found(api: Api, meanwhile: Any) -> None:
+    """A frozen worker wakes after its job was given to another, which has finished the document."""
+    body = api.upload(files.ten_pages()).json()
+
+    def give_the_job_away_and_finish() -> None:
+        ProcessingJob.objects.filter(status="processing").update(locked_at="2001-01-01T00:00:00Z")
+        other = Queue().dequeue("other")
+        version = DocumentVersion.objects.get()
+        findings = Findings(1, [Page(1, "what the other found")])
+        results.write(version, findings, findings.steps(), JobContext(other, Queue()).hold)
+        Queue().complete(other)
+
+    meanwhile(give_the_job_away_and_finish)
+    with pytest.raises(LockLost):
+        jobs.process(JobContext(Queue().dequeue("frozen"), Queue()))
+
+    assert [page.text for page in DocumentPage.objects.all()] == ["what the other found"]
+    assert api.get(f"/{body['id']}").json()["status"] == "ready"
 
 
 def test_an_outage_is_retried_and_says_so_only_at_the_end(connection_to_s3: FaultyConnection, api: Api) -> None:

@@ -59,7 +59,7 @@ def test_a_rescued_job_says_who_died(queue: Queue, jobs: Jobs) -> None:
     queue.dequeue_many("w2", 1, queue_names=["another"])
 
     rescued = row(job)
-    assert (rescued.status, rescued.attempts, rescued.claim_alone) == ("pending", 1, True)
+    assert (rescued.status, rescued.attempts, rescued.worker_deaths) == ("pending", 1, 1)
     assert rescued.last_error == "worker died (the worker that dies)"
     assert (rescued.locked_at, rescued.locked_by, rescued.lock_token) == (None, None, None)
     assert [(entry["worker"], entry["outcome"]) for entry in rescued.history] == [

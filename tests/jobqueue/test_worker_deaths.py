@@ -1,6 +1,7 @@
 """Workers that die: their jobs are delivered again, each attempt counted, and a job that kills is stopped."""
 
 import signal
+from pathlib import Path
 
 import psutil
 import pytest
@@ -36,6 +37,32 @@ def test_a_job_that_kills_its_worker_is_a_dead_letter_and_its_neighbours_are_don
         for job in twins.become("succeeded"):
             assert job.attempts <= 2
     assert second.terminate() == 0
+
+
+def test_a_poisonous_job_costs_a_long_neighbour_two_attempts_at_the_most(
+    both: BothTenants, start: Start, tmp_path: Path
+) -> None:
+    """Q08: after two deaths in a row each of them runs alone, so that only the poisonous one dies again."""
+    go = tmp_path / "go"
+    with use("acme"):
+        poison = Twins({"acme": Queue().enqueue("test.exit", {"kind": "os._exit"}, max_attempts=4, priority=-1).pk})
+        long = Twins({"acme": Queue().enqueue("test.sleep", {"until": str(go)}).pk})
+    for _ in range(2):
+        assert start("--concurrency", "2").status() == 3
+
+    third = start("--concurrency", "2")
+    eventually(lambda: both.runs(long)[0] == 3, within=30, what="the neighbour runs for the third time")
+    assert both.runs(poison)[0] == 2
+    go.touch()
+    (neighbour,) = long.become("succeeded")
+    assert neighbour.attempts == 3
+
+    assert third.status() == 3
+    assert start("--concurrency", "2").status() == 3
+    last = start("--concurrency", "2")
+    (dead,) = poison.become("dead_letter")
+    assert dead.attempts == 4
+    assert last.terminate() == 0
 
 
 def test_a_job_that_kills_every_worker_costs_its_attempts_and_no_more_and_can_be_requeued(

@@ -36,6 +36,13 @@ def test_a_known_host_leads_to_its_schema(db, host, schema):
     assert current() == "public"
 
 
+def test_where_the_operators_have_a_name_the_address_is_none(db, settings):
+    """Behind a proxy that guards the operators' name, the address would be an unguarded second one."""
+    settings.DMS_OPERATORS_HOST = "Operators.example"
+    assert serve(tell_schema, "operators.example").content.decode() == "public public"
+    assert serve(tell_schema, "127.0.0.1").status_code == 404
+
+
 @pytest.mark.parametrize(
     "host",
     [

@@ -21,6 +21,15 @@ from jobqueue.tenant_source import TenantSource, tenant_source
 _LISTED = ("id", "job_type", "queue_name", "status", "attempts", "max_attempts", "available_at", "locked_by")
 
 
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
+        raise ValueError
+    return int(text)
+
+
+_limit.__name__ = "number from 1 to 100000"  # argparse puts it into its message
+
+
 class Command(BaseCommand):
     """Each subcommand is one verb of ``jobqueue.queue``."""
 
@@ -33,7 +42,7 @@ class Command(BaseCommand):
         listing.add_argument("--status", choices=JobStatus.values)
         listing.add_argument("--queue", metavar="Q")
         listing.add_argument("--type", metavar="T")
-        listing.add_argument("--limit", type=int, default=50, metavar="N", help="per tenant, default 50")
+        listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="per tenant, default 50")
         verbs.add_parser("show", help="everything about one job").add_argument("ids", nargs=1, type=int, metavar="ID")
         for verb, text in (
             ("requeue", "let dead letters run again"),
@@ -76,7 +85,7 @@ class Command(BaseCommand):
         wanted = {"status": options["status"], "queue_name": options["queue"], "job_type": options["type"]}
         with tenants.use(name):
             jobs = ProcessingJob.objects.filter(**{key: value for key, value in wanted.items() if value})
-            for job in jobs.order_by("-id").values(*_LISTED, "last_error")[: max(options["limit"], 0)]:
+            for job in jobs.order_by("-id").values(*_LISTED, "last_error")[: options["limit"]]:
                 job["last_error"] = summary(job["last_error"])
                 yield ({"tenant": name} if name else {}) | job
 

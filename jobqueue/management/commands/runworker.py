@@ -1,6 +1,5 @@
 """``manage.py runworker``: serve jobs until told to stop."""
 
-import logging
 import os
 import socket
 from argparse import ArgumentParser
@@ -18,14 +17,16 @@ from jobqueue.queue import Queue
 from jobqueue.tenant_source import TenantSource, tenant_source
 from jobqueue.worker import Worker
 
+_MOST = 1_000  # threads of a process, and processes: more is a slip of the finger
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST:
         raise ValueError
     return int(text)
 
 
-_positive.__name__ = "positive number"  # argparse puts it into its message
+_number.__name__ = f"number from 1 to {_MOST}"  # argparse puts it into its message
 
 
 class Command(BaseCommand):
@@ -38,14 +39,15 @@ class Command(BaseCommand):
         parser.add_argument("--queue", action="append", metavar="Q", help="serve this queue only (repeatable)")
         parser.add_argument("--type", action="append", metavar="T", help="serve this job type only (repeatable)")
         parser.add_argument("--tenant", action="append", metavar="T", help="serve this tenant only (repeatable)")
-        parser.add_argument("--concurrency", type=_positive, default=2, metavar="N", help="threads per process")
-        parser.add_argument("--processes", type=_positive, default=1, metavar="N", help="worker processes")
+        parser.add_argument(
+            "--concurrency", type=_number, default=2, metavar="N", help="threads per process, default 2"
+        )
+        parser.add_argument("--processes", type=_number, default=1, metavar="N", help="worker processes, default 1")
         parser.add_argument("--name", help="stands in locked_by and in the logs; default: host name and process id")
         parser.add_argument("--drain", action="store_true", help="work off what is due, then exit")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until stopped; the process ends with the worker's status."""
-        logging.getLogger("jobqueue").setLevel(logging.INFO)
         try:
             tenants = tenant_source()
             service = _service(options, tenants)
