@@ -32,7 +32,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
     with one_line_errors():
         django.setup()
-    from django.core.management import call_command
+    from django.core.management import CommandError, call_command
     from django.db import OperationalError
 
     from dms_project.outage import first_line
@@ -43,7 +43,7 @@ def main() -> None:
         call_command("migrate", verbosity=0)
         for schema, login in logins.items():
             _make(schema, login)
-    except OperationalError as error:
+    except (CommandError, OperationalError) as error:
         sys.exit(f"error: the database that DATABASE_URL names: {first_line(error)}")
 
 
