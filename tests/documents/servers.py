@@ -81,7 +81,9 @@ class S3Server:
 
 
 class FaultyConnection:
-    """A TCP proxy in front of a server. ``mode`` says what becomes of connections, also of those that are open.
+    """A TCP proxy in front of a server, or of a PostgreSQL that listens in a folder.
+
+    ``mode`` says what becomes of connections, also of those that are open:
 
     ``pass``: nothing; ``refuse``: closed at once; ``silence``: nothing comes back; ``cut``: closed after ``cut_after``
     bytes of an answer. ``lose_answer_to``: what a client says with these bytes in it arrives; the answer to it doesn't.
@@ -112,8 +114,16 @@ class FaultyConnection:
         with client, suppress(OSError):
             if self.mode == "refuse":
                 return
-            with socket.create_connection(self._target) as server:
+            with self._connect() as server:
                 self._pump(client, server)
+
+    def _connect(self) -> socket.socket:
+        host, port = self._target
+        if not host.startswith("/"):
+            return socket.create_connection(self._target)
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{host}/.s.PGSQL.{port}")
+        return server
 
     def _pump(self, client: socket.socket, server: socket.socket) -> None:
         answered = 0

@@ -139,7 +139,8 @@ def test_a_commit_that_the_database_refuses_leaves_no_object(committing_api: Api
 def proxied_web(committed_db: None, database_url: str, tmp_path: Path) -> Iterator[tuple[WebServer, FaultyConnection]]:
     """A web server whose connection to the database can fail."""
     address = urlsplit(database_url)
-    proxy = FaultyConnection(address.port or 5432, address.hostname or "127.0.0.1")
+    # Not the URL's host name, which is made lower case: a folder's name is not to be changed.
+    proxy = FaultyConnection(address.port or 5432, connection.settings_dict["HOST"] or "127.0.0.1")
     through = address._replace(netloc=f"{address.username}@127.0.0.1:{proxy.port}")
     server = WebServer(through.geturl(), tmp_path / "storage")
     yield server, proxy
