@@ -28,6 +28,8 @@ def database_url() -> Iterator[str]:
 
 
 def main() -> int:
+    # Where whoever started us had it ignored, as shells do for jobs in the background, pytest would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with database_url() as url:
             command = leashed([sys.executable, "-m", "pytest", *sys.argv[1:]])
