@@ -59,7 +59,7 @@ def test_a_wrong_argument_ends_the_program_with_one_line_and_status_1(start: Sta
         ("--type test.typo --type test.ok", "No handler for job type test.typo; this project has .*test.ok"),
         ("--tenant nobody --tenant acme", "There is no tenant nobody."),
         ("--tenant nobody --tenant none", "There is no tenant nobody, none."),
-        ("--concurrency 0", "--concurrency: invalid positive number value: '0'"),
+        ("--concurrency 0", "--concurrency: invalid number from 1 to 1000 value: '0'"),
         ("--processes -1", "--processes: "),
         ("--name " + "x" * 201, "--name must have 1 to 200 characters"),
     ],
