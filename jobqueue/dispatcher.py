@@ -61,6 +61,7 @@ class Dispatcher:
         self._names_read_at = float("-inf")
         self._ailing: set[str] = set()
         self._lonely = Lonely()
+        self._session = OwnSession(queue.using)
         # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
         self._stopping = False
         self._giving_back = False
@@ -93,10 +94,8 @@ class Dispatcher:
             return
         self._slots.start()
         weather = Weather(self._queue.using, "dispatcher", longest_wait=5.0)
-        session = OwnSession(self._queue.using)
         while not self.finished.is_set():
             try:
-                session.prepare()
                 wait = self._turn()
                 weather.good()
             except DatabaseError as error:
@@ -108,8 +107,13 @@ class Dispatcher:
     # One turn, in calling order
 
     def _turn(self) -> float:
-        """Record, claim, and return the seconds until the next look if nothing happens."""
-        self._record()
+        """Record, claim, and return the seconds until the next look if nothing happens.
+
+        The database is asked only for what has to be done: an idle worker can be stopped while it is away.
+        """
+        if self._unrecorded:
+            self._session.prepare()
+            self._record()
         if self._giving_back:
             self._release_all()
             self.finished.set()
@@ -117,8 +121,10 @@ class Dispatcher:
             self._finish_if_idle()
         elif not self._keeper.ready.is_set():
             return _NOT_READY_SECONDS
-        elif not self._claim_round() and self._service.drain:
-            self._finish_if_idle()
+        else:
+            self._session.prepare()
+            if not self._claim_round() and self._service.drain:
+                self._finish_if_idle()
         return conf().poll_interval.total_seconds() * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
 
     def _record(self) -> None:
