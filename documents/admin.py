@@ -6,11 +6,12 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from dms_project.tenancy import PUBLIC, current
+from dms_project.tenancy.admin import ReadOnly
 from documents.models import AuditEntry, Document, DocumentVersion
 
 
-class ReadOnly:
-    """For admin classes of rows that are shown and never changed here; at the operators' host there are none."""
+class ReadOnlyInTenants(ReadOnly):
+    """Rows that are shown and never changed here; at the operators' host there are none."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return current() != PUBLIC and super().has_view_permission(request, obj)  # type: ignore[misc]  # ModelAdmin's
@@ -18,23 +19,14 @@ class ReadOnly:
     def has_module_permission(self, request: HttpRequest) -> bool:
         return current() != PUBLIC and super().has_module_permission(request)  # type: ignore[misc]  # ModelAdmin's
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-class VersionInline(ReadOnly, admin.TabularInline):
+class VersionInline(ReadOnlyInTenants, admin.TabularInline):
     model = DocumentVersion
     extra = 0
 
 
 @admin.register(Document)
-class DocumentAdmin(ReadOnly, admin.ModelAdmin):
+class DocumentAdmin(ReadOnlyInTenants, admin.ModelAdmin):
     list_display = ("title", "status", "created_by", "created_at", "deleted_at", "job_id")
     list_filter = ("status", ("deleted_at", admin.EmptyFieldListFilter))
     list_select_related = ("created_by",)
@@ -44,7 +36,7 @@ class DocumentAdmin(ReadOnly, admin.ModelAdmin):
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
+class AuditEntryAdmin(ReadOnlyInTenants, admin.ModelAdmin):
     list_display = ("at", "action", "document_id", "actor_name")
     list_filter = ("action",)
     search_fields = ("document_id", "actor_name")

@@ -10,8 +10,8 @@ from dms_project.tenancy.models import Domain, Tenant
 from dms_project.tenancy.names import PUBLIC
 
 
-class ReadOnlyInPublic:
-    """Permissions of a ModelAdmin that changes nothing, and does not exist on a tenant's host."""
+class ReadOnly:
+    """Permissions of a ModelAdmin that shows rows and changes nothing."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -21,6 +21,10 @@ class ReadOnlyInPublic:
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class ReadOnlyInPublic(ReadOnly):
+    """The same, which does not exist on a tenant's host."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return current() == PUBLIC and super().has_view_permission(request, obj)  # type: ignore[misc]  # ModelAdmin's

@@ -60,3 +60,9 @@ def test_a_tenants_own_host_has_no_such_list(tenant: str) -> None:
     client.force_login(User.objects.create_superuser("boss", password="secret"))
 
     assert client.get(LIST).status_code == 403
+
+
+@pytest.mark.parametrize("model", ["document", "auditentry"])
+def test_there_are_no_documents_at_the_operators_host(operator: Client, model: str) -> None:
+    assert operator.get(f"/admin/documents/{model}/").status_code == 403
+    assert f"/admin/documents/{model}/" not in operator.get("/admin/").content.decode()
