@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from dms_project.tenancy import current
-from documents import audit
+from documents import audit, objects
 from documents.conf import conf
-from documents.exceptions import EmptyFile, StorageError, TypeRefused
+from documents.exceptions import EmptyFile, StorageError, StorageUnavailable, TypeRefused
 from documents.lifecycle import enqueue_processing, restore_if_trashed
 from documents.models import FILE_NAME_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
 from documents.processing.cleaning import clean_line
@@ -98,6 +98,7 @@ def _write(document: Document, version: DocumentVersion, upload: Upload, user: U
     committing = False
     try:
         with transaction.atomic(durable=True):
+            objects.hold(version.storage_key, version.size_bytes)
             document.save(force_insert=True)
             version.save(force_insert=True)
             audit.record(AuditAction.UPLOADED, document.pk, user, file_name=version.file_name, sha256=version.sha256)
@@ -108,7 +109,8 @@ def _write(document: Document, version: DocumentVersion, upload: Upload, user: U
         if not certainly_rolled_back:
             logger.warning("Nobody knows whether document %s was committed; its object stays.", document.pk)
             raise
-        _discard(version.storage_key)
+        if not isinstance(error, StorageUnavailable):  # it would only keep the user waiting
+            _discard(version.storage_key)
         known = isinstance(error, IntegrityError) and _take_known(upload, user)
         if known:
             return known

@@ -54,10 +54,10 @@ def _read(version: DocumentVersion, context: JobContext) -> tuple[Findings, list
 
 @contextlib.contextmanager
 def _original(version: DocumentVersion) -> Iterator[str]:
-    """Have the original, whole and as it was uploaded, in a temporary file."""
-    with tempfile.NamedTemporaryFile(prefix="dms-") as file:
+    """Have the original, whole and as it was uploaded, in a file without a name: it can't outlive the process."""
+    with tempfile.TemporaryFile() as file:
         object_store().fetch(version.storage_key, file, sha256=version.sha256, size_bytes=version.size_bytes)
-        yield file.name
+        yield f"/dev/fd/{file.fileno()}"
 
 
 def _reporter(context: JobContext) -> Callable[[Findings], None]:

@@ -39,7 +39,8 @@ def read_pdf(path: str, limits: Limits, first_page: int = 1) -> Iterator[Event]:
 def _open(path: str) -> tuple[pypdfium2.PdfDocument, str] | Refused:
     """Open with PDFium, whose answer is what a reader's program would say; what it can't parse, qpdf may repair."""
     try:
-        return pypdfium2.PdfDocument(path), ""
+        # Not by its path, which pypdfium2 resolves to a name: the file may have none (``/dev/fd/7``).
+        return pypdfium2.PdfDocument(open(path, "rb"), autoclose=True), ""
     except pypdfium2.PdfiumError as error:
         if error.err_code == raw.FPDF_ERR_PASSWORD:
             return Refused(Reason.LOCKED, "a password is needed to open it")

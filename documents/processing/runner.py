@@ -31,7 +31,7 @@ def read(path: str, mime_type: str, limits: Limits, progress: Callable[[Findings
     """Read a document in a child process, and return what was found. A bad document is a finding, not an error.
 
     Args:
-        path: Of the file; it is only read.
+        path: Of the file; it is only read. May name an open file that has no name any more: ``/dev/fd/7``.
         mime_type: One that ``can_be_read``.
         limits: What it may cost.
         progress: Called after each page; an exception that it raises ends the child and is passed on.
@@ -39,9 +39,14 @@ def read(path: str, mime_type: str, limits: Limits, progress: Callable[[Findings
     Raises:
         ChildKilled: The reading was cut short for a reason outside the document.
     """
+    with open(path, "rb") as file:
+        return _read(file.fileno(), mime_type, limits, progress)
+
+
+def _read(file: int, mime_type: str, limits: Limits, progress: Callable[[Findings], None] | None) -> Findings:
     findings = Findings()
     for crashes in range(1, _CRASHES + 1):
-        child = _Child(path, mime_type, limits, first_page=findings.last_page + 1)
+        child = _Child(file, mime_type, limits, first_page=findings.last_page + 1)
         with child:
             for line in child.lines():
                 findings.add(from_line(line))
@@ -62,11 +67,11 @@ def read(path: str, mime_type: str, limits: Limits, progress: Callable[[Findings
 class _Child:
     """One run of the child process, as a context manager that leaves no process behind."""
 
-    def __init__(self, path: str, mime_type: str, limits: Limits, first_page: int) -> None:
+    def __init__(self, file: int, mime_type: str, limits: Limits, first_page: int) -> None:
         self._limits = limits
         self._timed_out = False
         request = {
-            "path": path,
+            "path": f"/dev/fd/{file}",  # inherited: the child needs no name, and learns none
             "mime_type": mime_type,
             "limits": asdict(limits),
             "first_page": first_page,
@@ -79,6 +84,7 @@ class _Child:
             stderr=subprocess.DEVNULL,
             env={"PYTHONPATH": str(_PROJECT), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"},
             start_new_session=True,
+            pass_fds=[file],
         )
         self._output = cast(IO[bytes], self._process.stdout)
         self._deadline = threading.Timer(limits.seconds, self._time_out)

@@ -4,21 +4,25 @@ An object is written once, under a key that is never used again, and never chang
 """
 
 from functools import lru_cache
-from uuid import UUID
 
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from documents.storage._base import ObjectReader, ObjectStore
+from documents.storage._keys import ORIGINAL, KeyParts, key_of, parse_key
 from documents.storage._local import LocalStore
 
-__all__ = ["ALIAS", "ObjectReader", "ObjectStore", "key_of", "object_store"]
+__all__ = [
+    "ALIAS",
+    "ORIGINAL",
+    "KeyParts",
+    "ObjectReader",
+    "ObjectStore",
+    "key_of",
+    "object_store",
+    "parse_key",
+]
 
 ALIAS = "documents"
-
-
-def key_of(tenant: str, document_id: UUID, version: int, kind: str = "original") -> str:
-    """Return the key of an object. Nothing in it comes from a title or a file name."""
-    return f"{tenant}/{document_id}/{version}/{kind}"
 
 
 def object_store() -> ObjectStore:

@@ -187,6 +187,7 @@ def worker(database_url: str, tmp_path: Path) -> subprocess.Popen[bytes]:
             "DJANGO_DEBUG": "true",
             "DJANGO_SETTINGS_MODULE": "dms_project.settings",
             "DMS_STORAGE_DIR": str(tmp_path / "storage"),
+            "TMPDIR": str(tmp_path / "temporary"),
         },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -200,6 +201,7 @@ def test_real_workers_read_what_a_killed_one_left(committed_db: None, database_u
             apis[tenant] = Api(tenant, User.objects.create_user("alice"))
     many = files.pdf(*(f"seite{number} Paketverwaltung" for number in range(1000)))
     slow = apis["acme"].upload(many).json()["id"]
+    (tmp_path / "temporary").mkdir()
     victim = worker(database_url, tmp_path)
     deadline = time.monotonic() + 30
     while not any("documents.processing.child" in child.cmdline() for child in children_of(victim)):
@@ -209,6 +211,7 @@ def test_real_workers_read_what_a_killed_one_left(committed_db: None, database_u
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     psutil.wait_procs(parsers, timeout=5)
+    assert list((tmp_path / "temporary").iterdir()) == [], "the copy that was being read went with its readers"
     apis["globex"].upload(b"only in globex")
     successor = worker(database_url, tmp_path)
     deadline = time.monotonic() + 60

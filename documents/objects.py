@@ -1,0 +1,55 @@
+"""Which objects of the store belong to a version, and how a row that names one comes to be true and stays so."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db import connection
+from django.db.models import Q
+
+from documents.exceptions import ObjectMissing, StorageUnavailable
+from documents.models import DocumentVersion
+from documents.storage import object_store, parse_key
+
+
+@dataclass(frozen=True)
+class OwnedObject:
+    """An object as its version's rows describe it."""
+
+    key: str
+    size_bytes: int
+    sha256: str
+
+
+def objects_of(version: DocumentVersion) -> list[OwnedObject]:
+    """Return every object that a version owns.
+
+    Whoever puts another kind of object beside the original adds it here: what is missing here is an orphan to the
+    collector, and is removed. Nothing but the version's own rows decides, whatever lies in the store.
+    """
+    return [OwnedObject(version.storage_key, version.size_bytes, version.sha256)]
+
+
+def owned_among(keys: Collection[str]) -> set[str]:
+    """Return those of these keys of the active tenant that belong to a version, in one query."""
+    documents = {parts.document_id for key in keys if (parts := parse_key(key))}
+    versions = DocumentVersion.objects.filter(Q(document__in=documents) | Q(storage_key__in=keys))
+    return {owned.key for version in versions for owned in objects_of(version)}.intersection(keys)
+
+
+def hold(key: str, size_bytes: int) -> None:
+    """Make sure that an object is there, whole, and stays until the current transaction ends.
+
+    Call it first in the transaction that writes the row which names the object. The collector, which removes what no
+    row names, waits for that transaction, or was there before it, and then the object is missing.
+
+    Raises:
+        StorageUnavailable: It is not there, or not as it was put. Write no row; the whole may be tried again.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))", [key])
+    try:
+        stored = object_store().size(key)
+    except ObjectMissing as error:
+        raise StorageUnavailable(f"{key} was put and is not there any more.") from error
+    if stored != size_bytes:
+        raise StorageUnavailable(f"{key} has {stored} bytes, but {size_bytes} were put: the store altered it.")
