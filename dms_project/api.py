@@ -1,11 +1,15 @@
 """The one HTTP API: authentication, errors as JSON, and the routers of the apps."""
 
 import logging
+from typing import NoReturn
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, SuspiciousMultipartForm, TooManyFieldsSent, TooManyFilesSent
 from django.db import Error
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI
-from ninja.errors import HttpError
+from ninja.errors import AuthenticationError, HttpError
 
 from dms_project.outage import OUTAGES, first_line
 from dms_project.tenancy import PUBLIC, current
@@ -31,5 +35,40 @@ def database_is_down(request: HttpRequest, exc: Error | type[Error]) -> HttpResp
     return api.create_response(request, {"detail": "The database can't be reached. Try again."}, status=503)
 
 
+def body_is_malformed(request: HttpRequest, exc: Exception | type[Exception]) -> HttpResponse:
+    return api.create_response(request, {"detail": f"The body is not what its type says: {exc}"}, status=400)
+
+
+def too_many_parts(request: HttpRequest, exc: Exception | type[Exception]) -> HttpResponse:
+    detail = (
+        f"A request may have {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS} fields "
+        f"and {settings.DATA_UPLOAD_MAX_NUMBER_FILES} files at most."
+    )
+    return api.create_response(request, {"detail": detail}, status=400)
+
+
+def fields_are_too_large(request: HttpRequest, exc: Exception | type[Exception]) -> HttpResponse:
+    detail = f"Beside a file a body may have {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes at most."
+    return api.create_response(request, {"detail": detail}, status=413)
+
+
+def login_is_missing(request: HttpRequest, exc: AuthenticationError | type[AuthenticationError]) -> HttpResponse:
+    response = api.create_response(request, {"detail": str(exc)}, status=401)
+    response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def leave_to_django(request: HttpRequest, exc: Exception | type[Exception]) -> NoReturn:
+    """Have an error that is ours written down and answered as everywhere, also where DEBUG is on."""
+    raise exc
+
+
+for malformed in (MultiPartParserError, SuspiciousMultipartForm, UnreadablePostError):
+    api.add_exception_handler(malformed, body_is_malformed)
+for too_many in (TooManyFieldsSent, TooManyFilesSent):
+    api.add_exception_handler(too_many, too_many_parts)
+api.add_exception_handler(RequestDataTooBig, fields_are_too_large)
+api.add_exception_handler(AuthenticationError, login_is_missing)
+api.add_exception_handler(Exception, leave_to_django)
 for outage in OUTAGES:
     api.add_exception_handler(outage, database_is_down)

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 
-from documents.pages import errors
+from dms_project.refusals import DATABASE_AWAY, refuse
 
 Response = Callable[[HttpRequest], HttpResponse]
 OUTAGES = (OperationalError, InterfaceError)
@@ -20,15 +20,6 @@ OUTAGES = (OperationalError, InterfaceError)
 def first_line(error: object) -> str:
     """What the driver says, without the hints that it appends line by line."""
     return str(error).strip().partition("\n")[0]
-
-
-def unavailable(request: HttpRequest) -> HttpResponse:
-    """The answer while the database can't be reached: to programs as JSON, to people as a page."""
-    if not request.path.startswith("/api/"):
-        return errors.unavailable(request)
-    return JsonResponse(
-        {"detail": "The database can't be reached. Try again."}, status=503, headers={"Retry-After": "5"}
-    )
 
 
 class OutageMiddleware:
@@ -44,7 +35,7 @@ class OutageMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        return unavailable(request) if getattr(request, "met_outage", False) else response
+        return refuse(request, DATABASE_AWAY) if getattr(request, "met_outage", False) else response
 
 
 def _mark(request: HttpRequest | None = None, **kwargs: Any) -> None:

@@ -14,9 +14,15 @@ class ThreadReserve:
     the server, and a liveness probe would have to wait, too: the orchestrator restarts every process, for nothing.
     """
 
-    def __init__(self, application: Application, limit: int, unlimited: Collection[str]) -> None:
-        """``unlimited``: paths that need no free place. They must answer in bounded time themselves."""
+    def __init__(self, application: Application, limit: int, refuse: Application, unlimited: Collection[str]) -> None:
+        """Wrap an application.
+
+        Args:
+            refuse: Answers those for whom there is no place, at once.
+            unlimited: Paths that need no free place. They must answer in bounded time themselves.
+        """
         self._application = application
+        self._refuse = refuse
         self._places = threading.BoundedSemaphore(limit)
         self._unlimited = unlimited
 
@@ -24,8 +30,7 @@ class ThreadReserve:
         if environ.get("PATH_INFO") in self._unlimited:
             return self._application(environ, start_response)
         if not self._places.acquire(blocking=False):
-            start_response("503 Service Unavailable", [("Content-Type", "application/json"), ("Retry-After", "1")])
-            return [b'{"detail": "All places are taken. Try again."}']
+            return self._refuse(environ, start_response)
         try:
             return _Response(self._application(environ, start_response), self._places.release)
         except BaseException:

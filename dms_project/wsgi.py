@@ -43,8 +43,21 @@ class LoadingDjango:
             os._exit(BOOT_FAILED)
 
 
+def busy(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """Refuse a request since every thread that isn't kept for probes is taken."""
+    from django.core.handlers.wsgi import WSGIRequest  # not before the process can say that it lives
+
+    from dms_project.refusals import BUSY, refuse
+
+    drop_unknown_charset(environ)
+    response = refuse(WSGIRequest(environ), BUSY)
+    start_response(f"{response.status_code} {response.reason_phrase}", list(response.items()))
+    return [response.content]
+
+
 with one_line_errors():
-    _django = ThreadReserve(LoadingDjango(), limit=settings.DMS_WEB_THREADS - PROBE_THREADS, unlimited=[READY])
+    places = settings.DMS_WEB_THREADS - PROBE_THREADS
+    _django = ThreadReserve(LoadingDjango(), limit=places, refuse=busy, unlimited=[READY])
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

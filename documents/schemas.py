@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from documents.models import Document, DocumentVersion
 from documents.states import DocumentStatus
@@ -87,9 +87,10 @@ class DocumentsOut(Schema):
     count: int
 
 
-class TitleIn(Schema):
-    """What can be edited."""
+class TitleIn(BaseModel, extra="forbid"):
+    """What can be edited; anything else is refused rather than ignored."""
 
+    # Not a ninja.Schema: that reads attributes, and the JSON text "x" has a method called title.
     title: str = Field(min_length=1, max_length=255)
 
 

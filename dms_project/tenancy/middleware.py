@@ -9,6 +9,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.request import split_domain_port
 
+from dms_project.refusals import MALFORMED_HOST, NO_SCHEMA, UNKNOWN_HOST, refuse
 from dms_project.tenancy.context import use
 from dms_project.tenancy.hosts import operators_hosts
 from dms_project.tenancy.names import PUBLIC
@@ -28,8 +29,8 @@ _LOOKUP = """
 class TenantMiddleware:
     """Serve a request as the tenant to whom its host name leads, or in ``public`` at the operators' host.
 
-    Stands before the session middleware: a request for an unknown host goes no further, so nothing of a tenant is read
-    for it, and it gets no cookie.
+    Stands before what serves sessions and static files: a request for an unknown host goes no further, so nothing of a
+    tenant is read for it, and it gets no cookie and no file.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -41,18 +42,18 @@ class TenantMiddleware:
         try:
             host, _ = split_domain_port(request.get_host())  # lower case, without a trailing dot
         except DisallowedHost:
-            return _refuse(400, "The Host header is malformed.")
+            return refuse(request, MALFORMED_HOST)
         if host in operators_hosts():
             return self._serve(PUBLIC, request)
         with use(PUBLIC), connection.cursor() as cursor:
             cursor.execute(_LOOKUP, [host])
             found = cursor.fetchone()
         if found is None:
-            return _refuse(404, "Nothing is served under this host name.")
+            return refuse(request, UNKNOWN_HOST)
         name, has_schema = found
         if not has_schema:
             logger.error("Tenant %s has no schema: restore it, or run: manage.py tenant delete %s", name, name)
-            return _refuse(503, "This site is out of service.")
+            return refuse(request, NO_SCHEMA)
         return self._serve(name, request)
 
     def _serve(self, name: str, request: HttpRequest) -> HttpResponse:
@@ -88,7 +89,3 @@ def _stream_as(name: str, response: StreamingHttpResponse) -> None:
             yield chunk
 
     response.streaming_content = step_by_step_async() if response.is_async else step_by_step()
-
-
-def _refuse(status: int, reason: str) -> HttpResponse:
-    return HttpResponse(f"{reason}\n", status=status, content_type="text/plain; charset=utf-8")

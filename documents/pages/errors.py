@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.functional import Promise
@@ -55,7 +55,5 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, status: int, what: str | Promise, advice: str | Promise) -> HttpResponse:
     # An outer middleware may ask, outside of the one that chose the language; the thread may hold the last request's.
     with translation.override(translation.get_language_from_request(request)):
-        if request.path.startswith("/api/"):
-            return JsonResponse({"detail": f"{what}. {advice}"}, status=status)
         context: dict[str, Any] = {"status": status, "what": what, "advice": advice, "home": request.path != "/"}
         return render(request, "documents/error.html", context, status=status)

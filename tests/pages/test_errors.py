@@ -27,20 +27,14 @@ def test_an_error_is_a_page_in_either_language_without_a_database(status: int) -
     assert "documents/pages.css" in answer.content.decode()
 
 
-@pytest.mark.parametrize("status", HANDLERS)
-def test_to_a_program_an_error_is_json(status: int) -> None:
-    answer = HANDLERS[status](RequestFactory().get("/api/nothing"))
-    assert answer.status_code == status
-    assert answer["Content-Type"] == "application/json"
-
-
 @pytest.mark.parametrize(("path", "kind"), [("/", "text/html; charset=utf-8"), ("/api/documents", "application/json")])
 def test_an_outage_is_told_to_people_as_a_page(path: str, kind: str) -> None:
     def fails(request: object) -> HttpResponse:
         request.met_outage = True
         return HttpResponse(status=500)
 
-    answer = outage.OutageMiddleware(fails)(RequestFactory().get(path))
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    answer = outage.OutageMiddleware(fails)(RequestFactory().get(path, headers=browser))
 
     assert (answer.status_code, answer["Content-Type"]) == (503, kind)
     assert answer["Retry-After"]
