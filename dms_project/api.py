@@ -11,8 +11,9 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError
 
-from dms_project.outage import OUTAGES, first_line
+from dms_project.logs import OUTAGES
 from dms_project.tenancy import PUBLIC, current
+from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
 from documents.api import jobs_router, router
 
@@ -31,7 +32,7 @@ api.add_router("/jobs", jobs_router)
 
 
 def database_is_down(request: HttpRequest, exc: Error | type[Error]) -> HttpResponse:
-    logger.warning("503 %s %s: database: %s", request.method, request.path, first_line(exc))
+    logger.warning("503 %s %s: database: %s", request.method, request.path, reason(exc))
     return api.create_response(request, {"detail": "The database can't be reached. Try again."}, status=503)
 
 

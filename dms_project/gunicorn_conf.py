@@ -1,6 +1,7 @@
 """The web server: ``gunicorn -c python:dms_project.gunicorn_conf dms_project.wsgi``. Its own options still win."""
 
 import os
+from typing import Any
 
 from django.conf import settings
 from environs import Env, validate
@@ -17,7 +18,12 @@ with one_line_errors():
 worker_class = "gthread"
 timeout = 30
 graceful_timeout = 10
-accesslog = "-"
-# Neither queries, which may hold what somebody searched for, nor headers, which may hold a token.
-access_log_format = '%({host}i)s "%(m)s %(U)s" %(s)s %(b)s bytes %(M)s ms'
+logger_class = "dms_project.access_log.AccessLog"
 control_socket_disable = True
+
+
+def when_ready(server: Any) -> None:
+    """Say what is served, once the master process listens."""
+    from dms_project.operators.banner import announce_web  # not before the port is open: it costs time
+
+    announce_web(server)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from django.db import connection, connections
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from dms_project.outage import first_line
 from dms_project.tenancy import PUBLIC
+from dms_project.tenancy.exceptions import reason
 from dms_project.tenancy.rollout import plan_rollout
 from documents.storage import object_store
 
@@ -79,7 +79,7 @@ class BoundedCheck:
         try:
             self._report = self._check()
         except Exception as error:  # noqa: BLE001 - whatever it is, the part can't serve
-            logger.warning("not ready: %s: %s", ", ".join(self._down), first_line(error))
+            logger.warning("not ready: %s: %s", ", ".join(self._down), reason(error))
             self._report = self._down
         finally:
             self._finished_at = time.monotonic()

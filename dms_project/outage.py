@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from django.core.signals import got_request_exception
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
+from dms_project.logs import OUTAGES
 from dms_project.refusals import DATABASE_AWAY, refuse
 
 Response = Callable[[HttpRequest], HttpResponse]
-OUTAGES = (OperationalError, InterfaceError)
-
-
-def first_line(error: object) -> str:
-    """What the driver says, without the hints that it appends line by line."""
-    return str(error).strip().partition("\n")[0]
 
 
 class OutageMiddleware:
@@ -41,15 +34,3 @@ class OutageMiddleware:
 def _mark(request: HttpRequest | None = None, **kwargs: Any) -> None:
     if request is not None and isinstance(sys.exc_info()[1], OUTAGES):
         request.met_outage = True  # type: ignore[attr-defined]  # ours, read by OutageMiddleware
-
-
-class OutageFilter(logging.Filter):
-    """Shorten an outage's traceback in the log to its first line."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        if isinstance(error, OUTAGES):
-            record.msg = f"{record.getMessage()}: {first_line(error)}"
-            record.args = ()
-            record.exc_info = record.exc_text = None
-        return True

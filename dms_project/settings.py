@@ -214,18 +214,31 @@ LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
+LOG_LEVEL = env.str("DMS_LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]))
+LOG_FORMAT = env.str("DMS_LOG_FORMAT", "text", validate=validate.OneOf(["text", "json"]))
+LOGGING_CONFIG = "dms_project.logs.configure"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"outage": {"()": "dms_project.outage.OutageFilter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["outage"]}},
-    "root": {
-        "handlers": ["stderr"],
-        "level": env.str(
-            "DMS_LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
-        ),
+    "formatters": {
+        "text": {"()": "dms_project.logs.TextFormatter"},
+        "json": {"()": "dms_project.logs.JsonFormatter"},
     },
-    # Django's own handlers would print the same lines a second time, or try to send mail.
-    "loggers": {"django": {"handlers": [], "propagate": True}, "django.server": {"handlers": [], "propagate": True}},
+    "filters": {
+        "context": {"()": "dms_project.logs.ContextFilter"},
+        "outage": {"()": "dms_project.logs.OutageFilter"},
+        "exceptions": {"()": "dms_project.logs.ExceptionFilter"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["context", "outage"]},
+    },
+    # Libraries never at DEBUG: there they log headers, SQL with its parameters, and parts of files.
+    "root": {"handlers": ["stderr"], "level": "INFO" if LOG_LEVEL == "DEBUG" else LOG_LEVEL},
+    "loggers": {
+        **{package: {"level": LOG_LEVEL} for package in ("dms_project", "documents", "jobqueue")},
+        # Django's own handlers would print the same lines a second time, or try to send mail.
+        **{name: {"level": "NOTSET", "handlers": [], "propagate": True} for name in ("django", "django.server")},
+        # A request that was refused has its line in the access log; one that broke has a traceback to tell, too.
+        "django.request": {"level": "ERROR", "filters": ["exceptions"]},
+    },
 }

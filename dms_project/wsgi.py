@@ -1,8 +1,8 @@
 """What the web server loads. ``/healthz`` is answered here: from the first moment, and whatever else is down."""
 
+import logging
 import os
 import threading
-import traceback
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,7 @@ from django.conf import settings
 
 from dms_project.charsets import drop_unknown_charset
 from dms_project.env import one_line_errors
+from dms_project.logs import begin_request
 from dms_project.thread_reserve import ThreadReserve
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
@@ -38,8 +39,8 @@ class LoadingDjango:
 
             self._application = get_wsgi_application()
             import_module(settings.ROOT_URLCONF)
-        except BaseException:  # noqa: BLE001 - a process without its code can't serve, whatever the reason
-            traceback.print_exc()
+        except BaseException:  # a process without its code can't serve, whatever the reason
+            logging.getLogger(__name__).critical("the application can't be loaded", exc_info=True)
             os._exit(BOOT_FAILED)
 
 
@@ -61,9 +62,17 @@ with one_line_errors():
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Say that the process lives, with no database, tenant, session or redirect; leave the rest to Django."""
+    """Say that the process lives, with no database, tenant, session or redirect; leave the rest to Django.
+
+    Each answer says in ``X-Request-ID`` under which id the log tells about it.
+    """
+    request_id = begin_request(environ)
+
+    def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
+        return start_response(status, [*headers, ("X-Request-ID", request_id)], *more)
+
     if environ.get("PATH_INFO") != LIVE:
-        return _django(environ, start_response)
+        return _django(environ, start)
     body = b'{"status": "ok"}'
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    start("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]

@@ -4,12 +4,41 @@ The fields stand in the record: ``event``, and for a job ``tenant``, ``job_id``,
 ``queue_name``. Payloads, results and the text of errors, which may hold secrets, are never logged.
 """
 
-import logging
-from typing import Any
+from __future__ import annotations
 
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from jobqueue.conf import conf
 from jobqueue.executor import Claim, Ending
+from jobqueue.signals import worker_started
+
+if TYPE_CHECKING:
+    from jobqueue.dispatcher import Service
 
 logger = logging.getLogger("jobqueue.worker")
+
+
+def started(service: Service) -> None:
+    """A worker begins to serve: what, and by which settings."""
+    settings = conf()
+    line = (
+        f"worker {service.name}: {service.concurrency} threads, "
+        f"queues: {', '.join(service.queue_names or ['all'])}, tenants: {', '.join(service.only_tenants or ['all'])}, "
+        f"types: {', '.join(service.job_types)}; looks every {_seconds(settings.poll_interval)}, "
+        f"a lock is stale after {_seconds(settings.stale_lock_after)}, "
+        f"running jobs have {_seconds(settings.shutdown_grace)} to finish when it stops"
+    )
+    logger.info("%s", line, extra={"event": "worker started", "worker": service.name})
+    if not logger.hasHandlers():
+        print(line, flush=True)  # a project without LOGGING would show nothing at all
+    worker_started.send(sender=None, service=service)
+
+
+def stopped(service: Service) -> None:
+    """A worker has ended in the orderly way."""
+    logger.info("worker %s stopped", service.name, extra={"event": "worker stopped", "worker": service.name})
 
 
 def claimed(claim: Claim) -> None:
@@ -65,3 +94,7 @@ def _about(level: int, event: str, claim: Claim, then: str = "", exc_info: bool 
         **facts,
     }
     logger.log(level, "%s", f"{event} {claim} {then}".rstrip(), extra=fields, exc_info=exc_info)
+
+
+def _seconds(duration: timedelta) -> str:
+    return f"{duration.total_seconds():g} s"

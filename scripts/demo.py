@@ -35,8 +35,8 @@ def main() -> None:
     from django.core.management import CommandError, call_command
     from django.db import OperationalError
 
-    from dms_project.outage import first_line
     from dms_project.tenancy import PUBLIC
+    from dms_project.tenancy.exceptions import reason
 
     logins = _logins({PUBLIC: OPERATOR} | dict.fromkeys(TENANTS, USER))
     try:
@@ -44,7 +44,7 @@ def main() -> None:
         for schema, login in logins.items():
             _make(schema, login)
     except (CommandError, OperationalError) as error:
-        sys.exit(f"error: the database that DATABASE_URL names: {first_line(error)}")
+        sys.exit(f"error: the database that DATABASE_URL names: {reason(error)}")
 
 
 def _logins(users: dict[str, str]) -> dict[str, Login]:

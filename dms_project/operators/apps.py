@@ -2,8 +2,15 @@
 
 from django.apps import AppConfig
 
+from jobqueue.signals import worker_started
+
 
 class OperatorsConfig(AppConfig):
     name = "dms_project.operators"
     label = "operators"
     verbose_name = "operators"
+
+    def ready(self) -> None:
+        from dms_project.operators.banner import announce_places
+
+        worker_started.connect(announce_places, dispatch_uid="dms_project.operators")

@@ -1,7 +1,7 @@
 """What can go wrong between tenants."""
 
 
-def reason(error: BaseException) -> str:
+def reason(error: object) -> str:
     """Return what an error says, in one line: the driver's go on with hints and positions."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
 

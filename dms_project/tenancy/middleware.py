@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 HOSTLESS_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 """Served on any host, for probes that know nothing but an address."""
 
+TENANT_OF_REQUEST = "dms.tenant"
+"""Where ``request.META`` says as whom a request is served, for the log."""
+
 # Asked for each request, so that a tenant that is deleted is gone at once.
 _LOOKUP = """
     SELECT schema_name, EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = schema_name)
@@ -57,6 +60,7 @@ class TenantMiddleware:
         return self._serve(name, request)
 
     def _serve(self, name: str, request: HttpRequest) -> HttpResponse:
+        request.META[TENANT_OF_REQUEST] = name
         with use(name):
             response = self.get_response(request)
         if isinstance(response, StreamingHttpResponse):

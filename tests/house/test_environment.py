@@ -21,6 +21,7 @@ BAD = {
     "DJANGO_DEBUG": ("DJANGO_DEBUG", "perhaps"),
     "DMS_MAX_UPLOAD_BYTES": ("DMS_MAX_UPLOAD_BYTES", "2 GB"),
     "DMS_LOG_LEVEL": ("DMS_LOG_LEVEL", "LOUD"),
+    "DMS_LOG_FORMAT": ("DMS_LOG_FORMAT", "xml"),
     "DMS_WEB_THREADS": ("DMS_WEB_THREADS", "1"),
     "DMS_S3_ENDPOINT_URL": ("DMS_S3_ENDPOINT_URL", "s3.example.org"),
     "AWS_SECRET_ACCESS_KEY missing": ("AWS_SECRET_ACCESS_KEY", None),

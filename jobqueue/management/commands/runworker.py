@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
+from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.dispatcher import Service
 from jobqueue.handlers import registered
@@ -56,10 +57,10 @@ class Command(BaseCommand):
         child = os.environ.get(CHILD_NUMBER)
         if options["processes"] > 1 and child is None:
             raise SystemExit(WorkerProcesses(options["processes"]).run())
-        self.stdout.write(_banner(service))
+        events.started(service)
         worker = Worker(service, Queue(), tenants, parent=int(os.environ[PARENT]) if child else None)
         status = worker.run()
-        self.stdout.write(f"worker {service.name} stopped")
+        events.stopped(service)
         if worker.left_running:
             self.stdout.flush()
             os._exit(status)  # handlers still run; their jobs have been given back
@@ -93,13 +94,4 @@ def _service(options: dict[str, Any], tenants: TenantSource) -> Service:
         queue_names=options["queue"],
         only_tenants=options["tenant"],
         drain=options["drain"],
-    )
-
-
-def _banner(service: Service) -> str:
-    return (
-        f"worker {service.name}: {service.concurrency} threads, "
-        f"queues: {', '.join(service.queue_names or ['all'])}, "
-        f"tenants: {', '.join(service.only_tenants or ['all'])}, "
-        f"types: {', '.join(service.job_types)}"
     )
