@@ -18,6 +18,7 @@ with one_line_errors():
 worker_class = "gthread"
 timeout = 30
 graceful_timeout = 10
+limit_request_line = 8190  # the most that it allows: a search may have 500 characters, each of up to twelve bytes
 logger_class = "dms_project.access_log.AccessLog"
 control_socket_disable = True
 

@@ -21,6 +21,7 @@ from documents.lifecycle import JOB_TYPE
 from documents.lookup import current_version
 from documents.models import DocumentPage
 from documents.schemas import DocumentOut, DocumentsOut, JobOut, Problem, TitleIn, UploadOut
+from documents.search import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 from documents.uploads import ReceivedFile
 from jobqueue.exceptions import JobNotFound
@@ -40,6 +41,8 @@ _STATUS_OF: dict[type[Exception], int] = {
     exceptions.ObjectDamaged: 410,
     exceptions.StorageUnavailable: 503,
 }
+_FILE_HAS_CONTENT = {"schema": {"properties": {"file": {"minLength": 1}}}}
+_BYTES = {"description": "The original, or a part of it", "content": {"*/*": {}}}
 
 
 def answering_errors(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,7 +85,12 @@ router.add_decorator(answering_errors)
 router.add_decorator(demanding_a_length, mode="view")
 
 
-@router.post("", response={200: UploadOut, 201: UploadOut, (400, 413, 415, 503): Problem}, summary="Upload a document")
+@router.post(
+    "",
+    response={200: UploadOut, 201: UploadOut, 415: Problem},
+    summary="Upload a document",
+    openapi_extra={"requestBody": {"content": {"multipart/form-data": _FILE_HAS_CONTENT}}},
+)
 def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = "") -> Status[dict[str, Any]]:
     """Store a file as a new document and have it processed. PDF and text become searchable, other files are kept.
 
@@ -102,7 +110,7 @@ def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = ""
 @router.api_operation(["GET", "HEAD"], "", response=DocumentsOut, summary="List or search documents")
 def list_documents(
     request: HttpRequest,
-    q: Annotated[str, Query(max_length=1000, description="words to find, as in a web search")] = "",
+    q: Annotated[str, Query(max_length=MAX_QUERY_CHARACTERS, description="words to find, as in a web search")] = "",
     status: DocumentStatus | None = None,
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> dict[str, Any]:
@@ -110,19 +118,29 @@ def list_documents(
     return listing.list_documents(words=q, status=status, page=page)
 
 
-@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}", response={200: DocumentOut, 404: Problem})
+@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}", response=DocumentOut)
 def get_document(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
     """Show a document."""
     return _answer(document_id)
 
 
-@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/download", response={(404, 410, 503): Problem})
+@router.api_operation(
+    ["GET", "HEAD"],
+    "/{uuid:document_id}/download",
+    response={(404, 410, 412, 416): Problem},
+    openapi_extra={"responses": {200: _BYTES, 206: _BYTES, 304: {"description": "Not Modified"}}},
+)
 def download(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
     """Send the original, bit by bit as it was uploaded. `Range`, `If-Range` and `If-None-Match` are honoured."""
     return download_of(request, current_version(document_id))
 
 
-@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/text", response={404: Problem})
+@router.api_operation(
+    ["GET", "HEAD"],
+    "/{uuid:document_id}/text",
+    response={404: Problem},
+    openapi_extra={"responses": {200: {"description": "OK", "content": {"text/plain": {}}}}},
+)
 def text(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """Send the text, its pages divided by form feeds. 404 with the reason if the document has none."""
     version = current_version(document_id)
@@ -134,7 +152,7 @@ def text(request: HttpRequest, document_id: UUID) -> HttpResponse:
     return HttpResponse(whole, content_type="text/plain; charset=utf-8", headers=headers)
 
 
-@router.patch("/{uuid:document_id}", response={200: DocumentOut, (400, 404): Problem})
+@router.patch("/{uuid:document_id}", response=DocumentOut)
 def edit(request: HttpRequest, document_id: UUID, changes: TitleIn) -> dict[str, Any]:
     """Change the title."""
     try:
@@ -144,28 +162,28 @@ def edit(request: HttpRequest, document_id: UUID, changes: TitleIn) -> dict[str,
     return _answer(document_id)
 
 
-@router.delete("/{uuid:document_id}", response={204: None, 404: Problem})
+@router.delete("/{uuid:document_id}", response={204: None})
 def delete(request: HttpRequest, document_id: UUID) -> Status[None]:
     """Move a document to the trash."""
     lifecycle.trash(document_id, request.user)  # type: ignore[arg-type]  # as above
     return Status(204, None)
 
 
-@router.post("/{uuid:document_id}/restore", response={200: DocumentOut, 404: Problem})
+@router.post("/{uuid:document_id}/restore", response=DocumentOut)
 def restore(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
     """Take a document out of the trash."""
     lifecycle.restore(document_id, request.user)  # type: ignore[arg-type]  # as above
     return _answer(document_id)
 
 
-@router.post("/{uuid:document_id}/reprocess", response={202: DocumentOut, 404: Problem})
+@router.post("/{uuid:document_id}/reprocess", response={202: DocumentOut})
 def reprocess(request: HttpRequest, document_id: UUID) -> Status[dict[str, Any]]:
     """Run the processing again, unless it is running."""
     lifecycle.reprocess(document_id, request.user)  # type: ignore[arg-type]  # as above
     return Status(202, _answer(document_id))
 
 
-@jobs_router.api_operation(["GET", "HEAD"], "/{int:job_id}", response={200: JobOut, 404: Problem})
+@jobs_router.api_operation(["GET", "HEAD"], "/{int:job_id}", response=JobOut)
 def get_job(request: HttpRequest, job_id: int) -> dict[str, Any]:
     """Show how far the processing of a document is. Jobs that ended long ago are unknown."""
     try:

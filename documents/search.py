@@ -13,6 +13,9 @@ from django.db.models.functions import Coalesce, Left
 from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage
 from documents.processing.cleaning import clean_text
 
+# Of a search. In a URL each may take twelve bytes, and a web server takes lines of about 8,000.
+MAX_QUERY_CHARACTERS = 500
+
 # Control characters, which no stored text has: what they enclose is marked after the text itself was escaped.
 _START, _STOP = "\x02", "\x03"
 _IDLE_MINUS = re.compile(r"-(?![\w\"])")

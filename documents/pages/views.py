@@ -25,9 +25,9 @@ from documents.pages.states import State, state_of, states_of
 from documents.pages.text import text_around
 from documents.pages.timeline import timeline
 from documents.pages.words import STEP_ENDINGS, STEPS, problem
+from documents.search import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 
-MAX_WORDS = 1000  # characters
 _MAX_PAGE = 1_000_000
 
 
@@ -51,7 +51,7 @@ def home(request: HttpRequest) -> HttpResponseBase:
 @page
 def documents(request: PageRequest) -> HttpResponseBase:
     """List or search documents. htmx gets the results alone."""
-    words = request.GET.get("q", "")[:MAX_WORDS]
+    words = request.GET.get("q", "")[:MAX_QUERY_CHARACTERS]
     status = request.GET.get("status", "")
     chosen = DocumentStatus(status) if status in DocumentStatus.values else None
     context = _list(request, words=words, status=chosen) | {"words": words.strip(), "status": chosen}
@@ -86,7 +86,7 @@ def states(request: PageRequest) -> HttpResponseBase:
 def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     """Show a document. htmx, which asks while it is being read, gets the parts that change."""
     version = current_version(document_id)
-    words = request.GET.get("q", "")[:MAX_WORDS]
+    words = request.GET.get("q", "")[:MAX_QUERY_CHARACTERS]
     shown = version.document
     context = {
         "document": shown,

@@ -29,7 +29,7 @@ def tenant(db: None) -> Iterator[str]:
         yield "acme"
 
 
-@pytest.mark.parametrize("words", ["-" * 500, "- " * 400, "--- words", 'a -"', "a - b"])
+@pytest.mark.parametrize("words", ["-" * 500, "- " * 250, "--- words", 'a -"', "a - b"])
 def test_a_row_of_dashes_is_no_error(api: Api, words: str) -> None:
     store(api, "words a b")
     assert api.client.get("/api/documents", {"q": words}).status_code == 200
@@ -140,8 +140,8 @@ ODD = [
     "-",
     "-- -",
     "or or or",
-    "a" * 1000,
-    " ".join("abcdefghi"[i % 9] for i in range(499)),
+    "a" * 500,
+    " ".join("abcdefghi"[i % 9] for i in range(250)),
 ]
 
 
@@ -154,7 +154,7 @@ def test_odd_input_is_no_server_error(api: Api) -> None:
     assert {words: status_of_search(api, words) for words in ODD} == dict.fromkeys(ODD, 200)
 
 
-@pytest.mark.parametrize("words", ["x" * 1001, "x " * 500_000])
+@pytest.mark.parametrize("words", ["x" * 501, "x " * 500_000])
 def test_a_search_that_is_too_long_is_refused(api: Api, words: str) -> None:
     assert api.search(words).status_code == 422
 
