@@ -30,9 +30,15 @@ class TokenManager(models.Manager["ApiToken"]):
 
         Returns:
             The row, and the token in clear: the only time that it can be read.
+
+        Raises:
+            ValidationError: The label is empty or too long.
         """
         token = new_token()
-        return self.create(user=user, label=label, sha256=digest(token)), token
+        row = self.model(user=user, label=label, sha256=digest(token))
+        row.clean_fields(exclude=["user"])
+        row.save(force_insert=True)
+        return row, token
 
     def owner(self, token: str) -> User | None:
         """Return the active user whom a token in clear belongs to, or None; note that it was used."""

@@ -137,9 +137,13 @@ def test_the_command_issues_lists_and_revokes(client: Client, user: User, tenant
         (["list", "--tenant", "nobody"], "There is no tenant 'nobody'"),
         (["create", "--tenant", "acme", "--user", "nobody"], "acme has no active user 'nobody'"),
         (["revoke", "7", "--tenant", "acme"], "acme has no token 7"),
+        (["create", "--tenant", "acme", "--user", "ada", "--label", "x" * 101], "The label can't be used: .*100 char"),
+        (["create", "--tenant", "acme", "--user", "ada", "--label", ""], "The label can't be used: .*blank"),
     ],
 )
 def test_the_command_says_in_one_line_what_is_wrong(arguments: list[str], message: str) -> None:
+    with use("acme"):
+        User.objects.create_user("ada")
     with pytest.raises(CommandError, match=message) as error:
         run(*arguments)
     assert "\n" not in str(error.value)

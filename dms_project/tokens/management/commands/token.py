@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dms_project.tenancy import TenantNotFound, use
@@ -34,7 +35,10 @@ class Command(BaseCommand):
         owner = User.objects.filter(username=user, is_active=True).first()
         if owner is None:
             raise CommandError(f"{tenant} has no active user {user!r}.")
-        self.stdout.write(ApiToken.objects.issue(owner, label)[1])
+        try:
+            self.stdout.write(ApiToken.objects.issue(owner, label)[1])
+        except ValidationError as error:
+            raise CommandError(f"The label can't be used: {' '.join(error.messages)}") from error
 
     def _list(self, tenant: str, **options: Any) -> None:
         for token in ApiToken.objects.select_related("user"):
