@@ -7,13 +7,15 @@ ARGS ?=
 
 python := $(VENV)/bin/python
 installed := $(VENV)/.installed-lock.txt
+peers := .venv-bench
+installed_peers := $(peers)/.installed-lock.txt
 
 # What the gates run with: no server, and settings as in production.
 lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=false \
 	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check fmt test reset-test-env
+.PHONY: help install run check fmt test reset-test-env bench bench-peers
 .PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
 
 help: ## List the targets
@@ -67,3 +69,14 @@ test: $(installed) ## Run the tests (ARGS="tests/house -k tokens"), on an embedd
 
 reset-test-env: $(installed) ## End what an aborted test run left behind, drop and rebuild the test databases
 	@VENV="$(VENV)" scripts/reset-test-env
+
+bench: $(installed) ## Measure the queue beside its goals (ARGS="--quick --only drain"; --help lists all)
+	@$(python) -m scripts.bench $(ARGS)
+
+bench-peers: $(installed_peers) ## Install the queues that `make bench` compares with, into an environment of their own
+
+# Some of them need Python 3.12, which needn't be what runs everything else; two come as source, one of them in C.
+$(installed_peers): requirements/bench-peers.txt
+	@cmp -s $< $@ || scripts/install $(peers) "$$(scripts/find-python 3.13 2>/dev/null || scripts/find-python)" $< \
+		--no-binary crontab,erlpack
+	@cp $< $@

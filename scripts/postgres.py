@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -31,15 +31,17 @@ class PostgresError(Exception):
 
 
 class EmbeddedPostgres:
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True, settings: Mapping[str, str] | None = None) -> None:
         """Lay out a server that belongs to ``folder``.
 
         Args:
             folder: Where it lives, or (as root) which clone's folder it stands for.
             durable: False gives up crash safety for speed, for data that lasts as long as a test run.
+            settings: Of the server, by their names in postgresql.conf, beside the ones that it needs here.
         """
         self.home: PostgresHome = lay_out(folder)
         self.durable = durable
+        self.settings = dict(settings or {})
 
     @property
     def url(self) -> str:
@@ -58,6 +60,7 @@ class EmbeddedPostgres:
         settings = {"listen_addresses": "", "unix_socket_directories": str(self._socket_dir), "max_connections": "200"}
         if not self.durable:
             settings |= {"fsync": "off", "full_page_writes": "off"}
+        settings |= self.settings
         options = [f"--{name}={value}" for name, value in settings.items()]
         return leashed(
             [str(self.home.binaries / "bin/postgres"), "-D", str(self.home.data), *options],

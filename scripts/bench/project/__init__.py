@@ -1,0 +1,1 @@
+"""The plain Django project, without tenants, in which our queue is measured."""

@@ -1,0 +1,73 @@
+"""From marks and repeats to figures."""
+
+import pytest
+
+from scripts.bench.figures import (
+    Spread,
+    finished_per_second,
+    last_to_begin,
+    paired_ratios,
+    percentile,
+    started_per_second,
+)
+from scripts.bench.marks import Mark
+
+SECOND = 1_000_000_000
+
+
+def marks(*starts: tuple[float, int]) -> list[Mark]:
+    """One mark for each (second, worker)."""
+    return [Mark(int(at * SECOND), number, worker) for number, (at, worker) in enumerate(starts)]
+
+
+def test_a_spread_is_the_median_between_the_lowest_and_the_highest() -> None:
+    assert Spread.of([3.0, 1.0, 10.0]) == Spread(3.0, 1.0, 10.0)
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 2.5), (99, 3.97), (100, 4.0)])
+def test_a_percentile_lies_between_the_two_nearest_values(percent: float, expected: float) -> None:
+    assert percentile([4.0, 1.0, 3.0, 2.0], percent) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("percent", [0, 50, 99])
+def test_every_percentile_of_one_value_is_that_value(percent: float) -> None:
+    assert percentile([7.0], percent) == 7.0
+
+
+def test_no_values_have_no_figure() -> None:
+    for figure in (lambda: Spread.of([]), lambda: percentile([], 50), lambda: started_per_second([])):
+        with pytest.raises(ValueError, match="no "):
+            figure()
+
+
+def test_a_drain_begins_when_the_last_of_the_workers_has_begun() -> None:
+    assert last_to_begin(marks((1, 7), (2, 7), (4, 8), (3, 9), (5, 8)), workers=3) == 4 * SECOND
+
+
+def test_a_drain_in_which_not_every_worker_took_part_has_no_beginning() -> None:
+    assert last_to_begin(marks((1, 7), (2, 7)), workers=2) is None
+
+
+def test_jobs_that_were_started_before_the_last_worker_began_do_not_count() -> None:
+    alone, together = [(0.1 * n, 1) for n in range(10)], [(1.0, 2), (1.5, 1), (2.0, 2), (2.5, 1)]
+
+    assert finished_per_second(marks(*alone, *together), begun_ns=SECOND, finished=14, ended_ns=3 * SECOND) == 2.0
+
+
+def test_jobs_that_were_started_and_are_not_on_record_do_not_count() -> None:
+    starts = marks(*[(0.1 * n, 1) for n in range(100)])
+
+    assert finished_per_second(starts, begun_ns=0, finished=20, ended_ns=10 * SECOND) == 2.0
+    assert finished_per_second(starts, begun_ns=0, finished=0, ended_ns=10 * SECOND) == 0.0
+
+
+def test_a_stretch_of_starts_has_one_interval_less_than_starts() -> None:
+    assert started_per_second(marks((1, 1), (1.5, 1), (2, 1))) == 2.0
+
+
+def test_ratios_are_taken_between_repeats_of_the_same_round() -> None:
+    assert paired_ratios({1: 10.0, 2: 30.0, 3: 5.0}, {1: 20.0, 2: 40.0}) == [0.5, 0.75]
+
+
+def test_a_round_in_which_the_other_did_nothing_has_no_ratio() -> None:
+    assert paired_ratios({1: 10.0}, {1: 0.0}) == []
