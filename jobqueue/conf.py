@@ -24,8 +24,12 @@ class JobQueueSettings:
     max_attempts: int = 5
     #: Size of a payload as JSON in UTF-8.
     payload_max_bytes: int = 2**20
-    #: How often an idle worker looks for work.
+    #: How often an idle worker looks for work; four times as rarely while it is known to hear wake-ups.
     poll_interval: timedelta = timedelta(milliseconds=500)
+    #: Whether workers listen for wake-ups (NOTIFY). They don't either where no sign of life is promised.
+    listen: bool = True
+    #: Whether a worker takes jobs in advance while they last milliseconds: up to 50 ms of work.
+    prefetch: bool = True
     #: How long a stopping worker lets running jobs finish before it gives them back.
     shutdown_grace: timedelta = timedelta(seconds=20)
     #: Dotted path of a module or object with ``names()`` and ``use(name)``: the tenants that a worker serves.
@@ -39,6 +43,11 @@ class JobQueueSettings:
             self._demand("sign_of_life_grace", timedelta, above=timedelta(0))
         for name in ("max_attempts", "payload_max_bytes"):
             self._demand(name, int, above=0)
+        for name in ("listen", "prefetch"):
+            if not isinstance(getattr(self, name), bool):
+                raise ImproperlyConfigured(
+                    f"JOBQUEUE[{name.upper()!r}] is {getattr(self, name)!r}: give True or False."
+                )
         if self.tenants is not None:
             self._demand("tenants", str, above="")
 

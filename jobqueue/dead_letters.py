@@ -11,6 +11,7 @@ from django.db.models.functions import Left, Now, Random
 
 from jobqueue.models import ProcessingJob
 from jobqueue.states import JobStatus
+from jobqueue.wakeup import wake_after_commit
 
 _CAUSE_MAX_LENGTH = 200
 
@@ -32,7 +33,10 @@ class Decided:
 def requeue(using: str, ids: Sequence[int], *, spread: timedelta = timedelta(0)) -> Decided:
     """Make dead letters ``pending`` with no attempts counted, due at a random moment within ``spread`` from now."""
     delay = ExpressionWrapper(Random() * Value(spread), output_field=DurationField())
-    return _decide(using, ids, status=JobStatus.PENDING, attempts=0, available_at=Now() + delay)
+    decided = _decide(using, ids, status=JobStatus.PENDING, attempts=0, available_at=Now() + delay)
+    if decided.done:
+        wake_after_commit(using)
+    return decided
 
 
 def discard(using: str, ids: Sequence[int]) -> Decided:

@@ -1,24 +1,34 @@
-"""The loop that claims jobs for free slots and records how they ended, on one connection of its own."""
+"""The loop that claims jobs for threads and records how they ended, on one connection of its own.
+
+One visit to a tenant is one transaction: it records what has ended there and claims what there is room for, so that at
+load many jobs share one commit.
+"""
 
 import queue as queues
 import random
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+from uuid import UUID, uuid4
 
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, InternalError, OperationalError, connections
+from django.db import InterfaceError, InternalError, OperationalError, connections, transaction
 
-from jobqueue import events
+from jobqueue import claims, events
+from jobqueue.claims import Claimed, Wanted
 from jobqueue.conf import conf
-from jobqueue.exceptions import LockLost
 from jobqueue.executor import Claim, Ending, execute
 from jobqueue.keeper import Keeper
+from jobqueue.lanes import Marks
 from jobqueue.lonely import Lonely
 from jobqueue.own_session import OwnSession, was_locked_out
+from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
+from jobqueue.recorder import Recorded, record
+from jobqueue.rota import Rota
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
 from jobqueue.weather import Weather
@@ -29,8 +39,19 @@ T = TypeVar("T")
 _WEATHER = (OperationalError, InterfaceError, InternalError)
 #: How soon to look again while the keeper has no sign of life to show yet.
 _NOT_READY_SECONDS = 0.02
-#: How long the list of tenants is believed.
+#: How often endings are recorded while the threads have enough to do; others see an ending so much later.
+_PACE_SECONDS = 0.01
+#: Claims that wait for a thread while for so long no job has ended are given back: others may be idle.
+_STUCK_SECONDS = 0.25
+#: How long the list of tenants is believed, and how soon a tenant in trouble is looked into again.
 _TENANTS_FRESH_SECONDS = 2.0
+_TROUBLE_SECONDS = 1.0
+#: How much rarer an idle worker looks while it is known to hear wake-ups.
+_RARER_WHEN_HEARING = 4
+_LONGEST_WAIT = 1.0
+
+#: What the loop can be told: the name of a tenant that may have something due, empty for any; None: just look up.
+News = queues.SimpleQueue[str | None]
 
 
 @dataclass(frozen=True)
@@ -46,22 +67,29 @@ class Service:
 
 
 class Dispatcher:
-    """Claims no more than there are free slots, so that nothing is hoarded."""
+    """Claims what the threads will soon work off, and no more, so that nothing is hoarded."""
 
-    def __init__(self, service: Service, queue: Queue, tenants: TenantSource, keeper: Keeper) -> None:
+    def __init__(self, service: Service, queue: Queue, tenants: TenantSource, keeper: Keeper, news: News) -> None:
         self._service = service
         self._queue = queue
         self._tenants = tenants
         self._keeper = keeper
+        self._news = news
         self._slots = Slots(service.concurrency, lambda claim: execute(claim, queue, tenants), self._report)
-        self._news: queues.SimpleQueue[Ending | None] = queues.SimpleQueue()
-        self._running: set[Claim] = set()
-        self._unrecorded: list[Ending] = []
-        self._names: list[str] = []
+        self._prefetch = Prefetch(service.concurrency, conf().prefetch)
+        self._rota = Rota()
         self._names_read_at = float("-inf")
-        self._ailing: set[str] = set()
+        self._marks: defaultdict[str, Marks] = defaultdict(Marks)
         self._lonely = Lonely()
         self._session = OwnSession(queue.using)
+        # Held: submitted to the slots, and not yet on record as ended.
+        self._held: set[Claim] = set()
+        self._endings: queues.SimpleQueue[Ending] = queues.SimpleQueue()
+        self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
+        self._moved_at = time.monotonic()
+        self._ailing: set[str] = set()
+        # Claims whose COMMIT was not answered: nobody knows whether they hold.
+        self._uncertain: defaultdict[str, list[UUID]] = defaultdict(list)
         # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
         self._stopping = False
         self._giving_back = False
@@ -75,8 +103,8 @@ class Dispatcher:
 
     @property
     def running(self) -> int:
-        """How many jobs are held."""
-        return len(self._running)
+        """How many jobs are being run."""
+        return max(0, self._unfinished() - self._endings.qsize() - self._slots.waiting)
 
     def stop(self) -> None:
         """Claim no more; finish when the running jobs have ended. Safe to call from a signal handler."""
@@ -99,6 +127,7 @@ class Dispatcher:
                 wait = self._turn()
                 weather.good()
             except DatabaseError as error:
+                self._forget_marks()
                 wait = weather.bad(error)
             if not self.finished.is_set():
                 self._listen(wait)
@@ -107,178 +136,295 @@ class Dispatcher:
     # One turn, in calling order
 
     def _turn(self) -> float:
-        """Record, claim, and return the seconds until the next look if nothing happens.
+        """Record, claim, and return the seconds until the next turn if nothing happens.
 
         The database is asked only for what has to be done: an idle worker can be stopped while it is away.
         """
-        if self._unrecorded:
-            self._session.prepare()
-            self._record()
+        self._collect_endings()
         if self._giving_back:
-            self._release_all()
+            self._visit_all(self._unrecorded_tenants())
+            self._release(self._held)
             self.finished.set()
         elif self._stopping:
+            self._give_unstarted_back()
+            self._visit_all(self._unrecorded_tenants())
             self._finish_if_idle()
         elif not self._keeper.ready.is_set():
             return _NOT_READY_SECONDS
         else:
-            self._session.prepare()
-            if not self._claim_round() and self._service.drain:
+            self._give_back_if_stuck()
+            due = self._tenants_due()
+            found = self._visit_all([*self._unrecorded_tenants(but=due), *due])
+            if self._service.drain and not found:
                 self._finish_if_idle()
-        return conf().poll_interval.total_seconds() * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
+        return self._seconds_to_next_turn()
 
-    def _record(self) -> None:
-        """Write the endings. Those that can't be written for now stay for the next turn."""
-        waiting: list[Ending] = []
-        try:
-            while self._unrecorded:
-                ending = self._unrecorded[0]
-                if self._try_to_record(ending):
-                    self._keeper.drop(ending.claim)
-                    self._running.discard(ending.claim)
-                else:
-                    waiting.append(ending)
-                self._unrecorded.pop(0)
-        finally:
-            self._unrecorded[:0] = waiting
-
-    def _try_to_record(self, ending: Ending) -> bool:
-        """Return False if the tenant's table is locked. Raises on database trouble."""
-        try:
-            with self._tenants.use(ending.claim.tenant):
-                self._record_one(ending)
-        except LockLost:
-            events.lock_lost(ending.claim, "what it did is not recorded")
-        except _WEATHER as error:
-            if not was_locked_out(error):
-                raise
-            return False
-        except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
-            events.not_recorded(ending.claim)
-        return True
-
-    def _record_one(self, ending: Ending) -> None:
-        job = ending.claim.job
-        if ending.error is None:
-            self._queue.complete(job, ending.result)
-            events.succeeded(ending)
-            return
-        status = self._queue.fail(job, ending.error, retry=ending.may_retry)
-        events.failed(ending, status)
-
-    def _release_all(self) -> None:
-        by_tenant: dict[str, list[Claim]] = {}
-        for claim in self._running:
-            by_tenant.setdefault(claim.tenant, []).append(claim)
-        for tenant, claims in by_tenant.items():
+    def _collect_endings(self) -> None:
+        durations = []
+        while True:
             try:
-                with self._tenants.use(tenant):
-                    self._queue.release([claim.job for claim in claims])
-            except (OperationalError, InterfaceError):
-                raise
-            except Exception as error:  # noqa: BLE001 - one tenant in trouble must not keep the others' jobs
-                events.tenant_in_trouble(tenant, error)
-                continue
-            for claim in claims:
-                events.given_back(claim)
+                ending = self._endings.get_nowait()
+            except queues.Empty:
+                break
+            self._unrecorded[ending.claim.tenant].append(ending)
+            durations.append(ending.seconds)
+        if durations:
+            self._moved_at = time.monotonic()
+            self._prefetch.note(durations)
 
-    def _finish_if_idle(self) -> None:
-        if not self._running:
-            self.finished.set()
+    def _unrecorded_tenants(self, but: Sequence[str] = ()) -> list[str]:
+        return [tenant for tenant, endings in self._unrecorded.items() if endings and tenant not in but]
 
-    def _claim_round(self) -> int:
-        """Look into each tenant in turn, starting behind the last one that had work; return how many were claimed.
+    def _unfinished(self) -> int:
+        return len(self._held) - sum(map(len, self._unrecorded.values()))
+
+    def _room(self) -> int:
+        """Return how many more jobs to claim now."""
+        if self._lonely.runs(self._held):
+            return 0
+        return self._service.concurrency + self._prefetch.allowance() - self._unfinished()
+
+    def _tenants_due(self) -> list[str]:
+        """Return the tenants to be looked into now: none while there is no room.
 
         A job that killed two workers, or seems to have, runs alone in this process: it is claimed when nothing runs,
         and until it has ended nothing else is. Else each death would cost its neighbours an attempt, too.
         """
-        if self._lonely.wants_room(self._running, self._others_wait_for_room):
-            return 0
-        found = 0
-        for name in self._tenants_in_turn():
-            free = self._service.concurrency - len(self._running)
-            if free <= 0 or self._lonely.runs(self._running):
-                break
-            claimed = self._claim(name, free)
-            if claimed:
-                found += claimed
-                self._names.remove(name)
-                self._names.append(name)
-        return found
+        if self._room() <= 0:
+            return []
+        self._read_names()
+        if self._lonely.wants_room(self._held, self._others_wait_for_room):
+            return []
+        if self._service.drain and not self._held:
+            return self._rota.names  # the last round before the end is one through all
+        return self._rota.due(time.monotonic())
+
+    def _read_names(self) -> None:
+        now = time.monotonic()
+        if now - self._names_read_at > _TENANTS_FRESH_SECONDS:
+            self._session.prepare()
+            wanted = self._service.only_tenants
+            names = [name for name in self._tenants.names() if wanted is None or name in wanted]
+            self._rota.serve(names, now)
+            self._keeper.served = names
+            self._ailing.intersection_update(names)
+            self._names_read_at = now
 
     def _others_wait_for_room(self) -> bool:
         """Return whether some job is due that must run alone."""
-        return any(self._look(name, self._waits_alone) for name in self._tenants_in_turn())
-
-    def _waits_alone(self) -> bool:
         service = self._service
-        return self._queue.waits_alone(service.job_types, service.queue_names)
-
-    def _tenants_in_turn(self) -> list[str]:
-        if time.monotonic() - self._names_read_at > _TENANTS_FRESH_SECONDS:
-            wanted = self._service.only_tenants
-            now = [name for name in self._tenants.names() if wanted is None or name in wanted]
-            known = [name for name in self._names if name in now]
-            self._names = [name for name in now if name not in known] + known
-            self._names_read_at = time.monotonic()
-        return list(self._names)
-
-    def _claim(self, tenant: str, limit: int) -> int:
-        service = self._service
-        jobs = self._look(
-            tenant,
-            lambda: self._queue.dequeue_many(
-                service.name,
-                limit,
-                service.job_types,
-                service.queue_names,
-                holder_key=self._keeper.holder_key,
-                alone=self._lonely.choice(self._running),
-            ),
+        self._session.prepare()
+        return any(
+            self._ask(name, lambda: self._queue.waits_alone(service.job_types, service.queue_names))
+            for name in self._rota.names
         )
-        for job in jobs or ():
-            claim = Claim(tenant, job)
-            self._running.add(claim)
-            self._keeper.hold(claim)
+
+    def _seconds_to_next_turn(self) -> float:
+        if self._slots.waiting:
+            return _PACE_SECONDS
+        if any(self._unrecorded.values()) or self._stopping or self._room() <= 0:
+            return _LONGEST_WAIT if not any(self._unrecorded.values()) else _TROUBLE_SECONDS / 4
+        return min(self._rota.seconds_to_next(time.monotonic()), _TENANTS_FRESH_SECONDS)
+
+    # A visit to a tenant
+
+    def _visit_all(self, tenants: Sequence[str]) -> int:
+        """Record and claim in each tenant, and return how many jobs were claimed."""
+        found = 0
+        for position, tenant in enumerate(tenants):
+            room = 0 if self._stopping else self._room()
+            # Shared out among those that are due, so that none takes it all.
+            limit = -(-room // (len(tenants) - position)) if room > 0 else 0
+            if limit or self._unrecorded[tenant]:
+                self._session.prepare()
+                found += self._visit(tenant, limit)
+        return found
+
+    def _visit(self, tenant: str, limit: int) -> int:
+        began = time.monotonic()
+        endings = self._unrecorded[tenant]
+        token = uuid4()
+        try:
+            with self._tenants.use(tenant), transaction.atomic(self._queue.using):
+                self._settle_uncertain(tenant)
+                recorded = record(self._queue, endings)
+                claimed = self._claim(tenant, limit, token) if limit else None
+        except _WEATHER as error:
+            self._marks[tenant].forget()
+            if was_locked_out(error):
+                self._visit_failed(tenant, error, began)
+                return 0
+            if limit:
+                self._uncertain[tenant].append(token)
+            raise
+        except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
+            connections[self._queue.using].close()
+            self._visit_failed(tenant, error, began)
+            return 0
+        self._ailing.discard(tenant)
+        self._uncertain.pop(tenant, None)
+        self._note(tenant, recorded)
+        if claimed is None:
+            return 0
+        self._submit(tenant, claimed)
+        self._rota.looked(tenant, began, found=bool(claimed.jobs), again_in=self._look_again_in(tenant, claimed, began))
+        return len(claimed.jobs)
+
+    def _claim(self, tenant: str, limit: int, token: UUID) -> Claimed:
+        service = self._service
+        wanted = Wanted(service.job_types, service.queue_names, self._lonely.choice(self._held))
+        return claims.claim(
+            self._queue.using,
+            wanted,
+            limit,
+            service.name,
+            self._keeper.holder_key,
+            marks=self._marks[tenant].fresh(time.monotonic()),
+            token=token,
+        )
+
+    def _settle_uncertain(self, tenant: str) -> None:
+        for token in self._uncertain.get(tenant, ()):
+            claims.undo(self._queue.using, token)
+
+    def _look_again_in(self, tenant: str, claimed: Claimed, began: float) -> float:
+        if claimed.full:
+            return 0.0
+        if self._marks[tenant].looked_behind:
+            self._marks[
+                tenant
+            ].forget()  # before this tenant is known to have nothing, its lanes are read from the front
+            return 0.0
+        rarer = _RARER_WHEN_HEARING if self._keeper.hears else 1
+        poll = conf().poll_interval.total_seconds() * rarer * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        return poll if claimed.seconds_to_next is None else min(poll, claimed.seconds_to_next + 0.001)
+
+    def _note(self, tenant: str, recorded: Recorded) -> None:
+        """Forget what is on record now."""
+        ended = recorded.ended
+        self._unrecorded[tenant] = recorded.locked
+        self._keeper.drop(ended)
+        self._held.difference_update(ended)
+        recorded.tell()
+
+    def _submit(self, tenant: str, claimed: Claimed) -> None:
+        new = [Claim(tenant, job) for job in claimed.jobs]
+        if new:
+            self._held.update(new)
+            self._keeper.hold(new)
+            self._moved_at = time.monotonic()
+        for claim in new:
             events.claimed(claim)
             self._slots.submit(claim)
-        return len(jobs or ())
 
-    def _look(self, tenant: str, ask: Callable[[], T]) -> T | None:
-        """Ask something inside a tenant; None if it is in trouble, which is said once and must not stop the others."""
+    # Trouble
+
+    def _visit_failed(self, tenant: str, error: Exception, began: float) -> None:
+        """A tenant's table is locked, or it is broken, or one ending can't be written: see what can be done.
+
+        Said once, and must not stop the others.
+        """
+        self._rota.looked(tenant, began, found=False, again_in=_TROUBLE_SECONDS)
+        self._names_read_at = float("-inf")  # it may have been deleted
+        endings, self._unrecorded[tenant] = self._unrecorded[tenant], []
+        for position, ending in enumerate(endings):
+            try:
+                self._session.prepare()
+                with self._tenants.use(tenant), transaction.atomic(self._queue.using):
+                    recorded = record(self._queue, [ending])
+            except _WEATHER as weather:
+                self._unrecorded[tenant] += [ending] if was_locked_out(weather) else endings[position:]
+                if not was_locked_out(weather):
+                    raise
+            except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
+                events.not_recorded(ending.claim)
+                self._keeper.drop([ending.claim])
+                self._held.discard(ending.claim)
+            else:
+                waiting = self._unrecorded[tenant]
+                self._note(tenant, recorded)
+                self._unrecorded[tenant] += waiting
+        self._call_in_trouble(tenant, error)
+
+    def _call_in_trouble(self, tenant: str, error: Exception) -> None:
+        self._read_names()
+        if tenant in self._rota.names and tenant not in self._ailing:
+            events.tenant_in_trouble(tenant, error)
+            self._ailing.add(tenant)
+
+    def _ask(self, tenant: str, question: Callable[[], T]) -> T | None:
+        """Ask something inside a tenant; None if it is in trouble."""
         try:
             with self._tenants.use(tenant):
-                answer = ask()
+                return question()
         except _WEATHER as error:
             if not was_locked_out(error):
                 raise
             self._call_in_trouble(tenant, error)
-            return None
         except Exception as error:  # noqa: BLE001 - no schema, not migrated
             self._call_in_trouble(tenant, error)
             connections[self._queue.using].close()
-            return None
-        self._ailing.discard(tenant)
-        return answer
+        return None
 
-    def _call_in_trouble(self, tenant: str, error: Exception) -> None:
-        if tenant not in self._ailing:
-            events.tenant_in_trouble(tenant, error)
-            self._ailing.add(tenant)
+    def _forget_marks(self) -> None:
+        for marks in self._marks.values():
+            marks.forget()
 
-    # News from the slots
+    # Giving back
+
+    def _give_back_if_stuck(self) -> None:
+        """Leave to others what was taken in advance, when the jobs that run turn out to be long."""
+        if self._slots.waiting and time.monotonic() - self._moved_at > _STUCK_SECONDS:
+            self._prefetch.forget()
+            self._give_unstarted_back()
+
+    def _give_unstarted_back(self) -> None:
+        unstarted = self._slots.take_back()
+        if unstarted:
+            self._release(unstarted, started=False)
+
+    def _release(self, held: Sequence[Claim] | set[Claim], started: bool = True) -> None:
+        by_tenant: defaultdict[str, list[Claim]] = defaultdict(list)
+        for claim in held:
+            by_tenant[claim.tenant].append(claim)
+        for tenant, given in by_tenant.items():
+            try:
+                self._session.prepare()
+                with self._tenants.use(tenant):
+                    self._queue.release((claim.job for claim in given), started=started)
+            except _WEATHER as error:
+                if not was_locked_out(error):
+                    raise
+                events.tenant_in_trouble(tenant, error)
+            except Exception as error:  # noqa: BLE001 - one tenant in trouble must not keep the others' jobs
+                events.tenant_in_trouble(tenant, error)
+            else:
+                for claim in given:
+                    events.given_back(claim)
+            self._keeper.drop(given)
+            self._held.difference_update(given)
+
+    def _finish_if_idle(self) -> None:
+        if not self._held:
+            self.finished.set()
+
+    # News
 
     def _report(self, ending: Ending) -> None:
-        self._news.put(ending)
+        """Called from a slot's thread. Rings only if that thread may have nothing to do now."""
+        self._endings.put(ending)
+        if not self._slots.waiting:
+            self._news.put(None)
 
     def _listen(self, seconds: float) -> None:
-        """Wait for an ending or a stop, then take all that has come."""
-        timeout: float | None = seconds
+        """Wait for a ring, a stop or a wake-up; while the threads have enough to do, the latter only is noted."""
+        until = time.monotonic() + seconds
         while True:
             try:
-                news = self._news.get(timeout=timeout) if timeout else self._news.get_nowait()
+                news = self._news.get(timeout=max(0.0, until - time.monotonic()))
             except queues.Empty:
                 return
             if news is not None:
-                self._unrecorded.append(news)
-            timeout = None
+                self._rota.wake(news, time.monotonic())
+            if news is None or not self._slots.waiting:
+                until = float("-inf")  # take what else has come, and go

@@ -10,19 +10,17 @@ from jobqueue.states import Outcome
 MAX_ENTRIES = 20
 
 
-def with_attempt(outcome: Outcome, error: str = "") -> RawSQL:
-    """Return the ``history`` of the row being updated with its running attempt added, ended now.
-
-    Built from the row's own columns as they were before the update, so that one statement serves many rows.
-    """
-    return RawSQL(  # noqa: S611 - a constant and parameters
-        f"""
-        CASE WHEN jsonb_array_length(history) >= {MAX_ENTRIES:d} THEN history - 0 ELSE history END
-        || jsonb_build_object(
-            'attempt', attempts, 'worker', locked_by, 'started_at', started_at,
-            'ended_at', statement_timestamp(), 'outcome', %s::text, 'error', %s::text
-        )
-        """,
-        (outcome.value, summary(error)),
-        output_field=JSONField(),
+#: The ``history`` of the row being updated with its running attempt added, ended now; parameters: outcome and error.
+#: Built from the row's own columns as they were before the update, so that one statement serves many rows.
+ADD_ATTEMPT = f"""
+    CASE WHEN jsonb_array_length(history) >= {MAX_ENTRIES:d} THEN history - 0 ELSE history END
+    || jsonb_build_object(
+        'attempt', attempts, 'worker', locked_by, 'started_at', started_at,
+        'ended_at', statement_timestamp(), 'outcome', %s::text, 'error', %s::text
     )
+"""
+
+
+def with_attempt(outcome: Outcome, error: str = "") -> RawSQL:
+    """Return the new ``history`` for an ``update()`` that ends an attempt."""
+    return RawSQL(ADD_ATTEMPT, (outcome.value, summary(error)), output_field=JSONField())  # noqa: S611 - a constant

@@ -6,6 +6,7 @@ from jobqueue.exceptions import InvalidJob, JobQueueError
 from jobqueue.models import ProcessingJob
 from jobqueue.specs import CheckedSpec
 from jobqueue.statements import Inserted, insert_jobs
+from jobqueue.wakeup import wake_after_commit
 
 # A key can be found taken and then be gone (its job was pruned in between); each round then starts afresh.
 _ROUNDS = 10
@@ -22,7 +23,10 @@ def insert_or_find(using: str, specs: Sequence[CheckedSpec]) -> list[ProcessingJ
     for _ in range(_ROUNDS):
         missing = _first_of_each_key(specs, [position for position, job in enumerate(jobs) if job is None])
         if not missing:
-            return [job for job in jobs if job is not None]
+            found = [job for job in jobs if job is not None]
+            if any(job.created for job in found):
+                wake_after_commit(using)
+            return found
         for position, job in _insert(using, specs, missing):
             jobs[position] = job
             if job.idempotency_key is not None:

@@ -43,11 +43,18 @@ def storable_result(value: Any) -> Any:
 
     The job has done its work when its result comes, so an unstorable result must neither fail nor repeat it.
     """
+    text = storable_result_json(value)
+    return None if text is None else json.loads(text)
+
+
+def storable_result_json(value: Any) -> str | None:
+    """Return the same as JSON text; None for None, which is stored as NULL."""
+    if value is None:
+        return None
     try:
-        encode(value, max_bytes=RESULT_MAX_BYTES)
+        return encode(value, max_bytes=RESULT_MAX_BYTES)
     except NotStorable as error:
-        return {UNSTORABLE: type(value).__name__, "reason": str(error)}
-    return value
+        return encode({UNSTORABLE: type(value).__name__, "reason": str(error)}, max_bytes=RESULT_MAX_BYTES)
 
 
 def _refuse_what_json_would_rewrite(value: Any, levels: int) -> None:

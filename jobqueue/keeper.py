@@ -1,4 +1,4 @@
-"""Keep what this worker holds: show its sign of life and renew its locks, whatever its handlers do.
+"""Keep what this worker holds, look for workers that died, and hear wake-ups, whatever the handlers do.
 
 Runs in a thread of its own with a connection of its own, so that neither a busy handler nor a full pool starves it.
 """
@@ -6,31 +6,56 @@ Runs in a thread of its own with a connection of its own, so that neither a busy
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TypeVar
 
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError
+from psycopg import Error as PsycopgError
 
 from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
+from jobqueue.listener import Listener
 from jobqueue.own_session import OwnSession, was_locked_out
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import SignOfLife
 from jobqueue.tenant_source import TenantSource
 from jobqueue.weather import Weather
 
+T = TypeVar("T")
+
+#: In how many tenants one tick looks for dead workers.
+_TENANTS_PER_TICK = 10
+#: How soon to look again while some worker is suspected.
+_SUSPICIOUS_TICK = 0.25
+
 
 class Keeper:
-    """The claims of one worker, and the loop that keeps them."""
+    """The claims of one worker, and the loop that keeps them.
 
-    def __init__(self, queue: Queue, tenants: TenantSource) -> None:
+    Args:
+        queue: Where the jobs are.
+        tenants: Whose jobs are served.
+        wake: Called with the name of a tenant in which something may be due, or empty for any.
+    """
+
+    def __init__(self, queue: Queue, tenants: TenantSource, wake: Callable[[str], None]) -> None:
         self._queue = queue
         self._tenants = tenants
+        self._wake = wake
         self._sign = SignOfLife(queue.using)
+        # Both need a session of their own; where a pooler is in between, neither is promised.
         self._promises = conf().sign_of_life_grace is not None
+        self._listener = Listener(queue.using, str(self._sign.key), wake) if self._promises and conf().listen else None
         self._renewed: dict[Claim, float] = {}
         self._lock = threading.Lock()
         self._done = threading.Event()
+        self._next_tenant = 0
+        self._suspicious = False
+        #: The tenants in which dead workers are looked for; set by whoever knows them.
+        self.served: Sequence[str] = ()
         #: Set once the sign of life is shown (or isn't promised): claims may begin.
         self.ready = threading.Event()
 
@@ -39,39 +64,63 @@ class Keeper:
         """The key of the sign of life, for the rows that are claimed."""
         return self._sign.key if self._promises else None
 
-    def hold(self, claim: Claim) -> None:
-        """Begin to renew the claim's lock."""
-        with self._lock:
-            self._renewed[claim] = time.monotonic()
+    @property
+    def hears(self) -> bool:
+        """Whether wake-ups are known to come, so that polling can be rare."""
+        return self._listener is not None and self._listener.hears
 
-    def drop(self, claim: Claim) -> None:
-        """Stop renewing: the claim has ended."""
+    def hold(self, claims: Sequence[Claim]) -> None:
+        """Begin to renew the claims' locks."""
+        now = time.monotonic()
         with self._lock:
-            self._renewed.pop(claim, None)
+            self._renewed.update(dict.fromkeys(claims, now))
+
+    def drop(self, claims: Sequence[Claim]) -> None:
+        """Stop renewing: the claims have ended."""
+        with self._lock:
+            for claim in claims:
+                self._renewed.pop(claim, None)
 
     def stop(self) -> None:
         """End the loop."""
         self._done.set()
 
     def run(self) -> None:
-        """Show the sign of life and renew old locks, until stopped."""
+        """Show the sign of life, renew old locks, rescue and listen, until stopped."""
         # Ticks are short against the grace time, so that a lost connection is replaced within it.
-        stale_after = self._queue.stale_lock_after.total_seconds()
+        stale_after = self._queue.stale_lock_after
         grace = conf().sign_of_life_grace
-        tick = min(1.0, stale_after / 6, grace.total_seconds() / 3 if grace else 1.0)
+        tick = min(timedelta(seconds=1), stale_after / 6, grace / 3 if grace else stale_after).total_seconds()
         weather = Weather(self._queue.using, "keeper", longest_wait=tick)
         session = OwnSession(self._queue.using)
         while not self._done.is_set():
-            wait = tick
             try:
                 session.prepare()
                 if not self._promises or self._sign.show():
                     self.ready.set()
-                self._renew(older_than=stale_after / 3)
+                if self._listener:
+                    self._listener.prepare()
+                self._renew(older_than=stale_after.total_seconds() / 3)
+                self._look_for_the_dead()
                 weather.good()
+                self._listen(min(tick, _SUSPICIOUS_TICK) if self._suspicious else tick)
             except DatabaseError as error:
-                wait = weather.bad(error)
-            self._done.wait(wait)
+                self._in_trouble(weather.bad(error))
+            except PsycopgError as error:  # from listening, which Django doesn't wrap
+                self._in_trouble(weather.bad(error))
+
+    def _in_trouble(self, wait: float) -> None:
+        if self._listener:
+            self._listener.lost()
+        self._done.wait(wait)
+
+    def _listen(self, seconds: float) -> None:
+        if self._listener and self.ready.is_set():
+            self._listener.wait(seconds, self._done)
+        else:
+            self._done.wait(seconds)
+
+    # The locks of this worker
 
     def _renew(self, older_than: float) -> None:
         now = time.monotonic()
@@ -96,12 +145,30 @@ class Keeper:
 
     def _renew_in(self, tenant: str, claims: list[Claim]) -> set[int] | None:
         """Return the ids of the jobs still held, or None if the tenant can't be asked."""
+        return self._in(tenant, lambda: {job.pk for job in self._queue.renew(claim.job for claim in claims)})
+
+    # The jobs of workers that died
+
+    def _look_for_the_dead(self) -> None:
+        """Look into some tenants, in turn; all of them within a tick if they are few."""
+        served = self.served
+        self._suspicious = False
+        for _ in range(min(len(served), _TENANTS_PER_TICK)):
+            self._next_tenant = (self._next_tenant + 1) % len(served)
+            tenant = served[self._next_tenant]
+            if self._in(tenant, self._queue.suspects_workers):
+                self._suspicious = True
+                if self._in(tenant, self._queue.rescue):
+                    self._wake(tenant)
+
+    def _in(self, tenant: str, ask: Callable[[], T]) -> T | None:
+        """Ask something inside a tenant; None if that is in trouble."""
         try:
             with self._tenants.use(tenant):
-                return {job.pk for job in self._queue.renew(claim.job for claim in claims)}
+                return ask()
         except (OperationalError, InterfaceError) as error:
             if not was_locked_out(error):
                 raise
-        except Exception as error:  # noqa: BLE001 - the tenant is gone or broken; the others' locks must be renewed
-            events.tenant_in_trouble(tenant, error)
+        except Exception:  # noqa: BLE001, S110 - it is gone or broken, which the dispatcher says; the others go on
+            pass
         return None

@@ -62,7 +62,12 @@ class ProcessingJob(models.Model):
             ("discard_processingjob", "Can discard dead letters"),
         ]
         constraints = [
-            models.UniqueConstraint(fields=["idempotency_key"], name="idempotency_key_is_unique"),
+            # Partial, so that a job without a key costs this index nothing.
+            models.UniqueConstraint(
+                fields=["idempotency_key"],
+                name="idempotency_key_is_unique",
+                condition=Q(idempotency_key__isnull=False),
+            ),
             models.CheckConstraint(name="status_is_known", condition=Q(status__in=JobStatus.values)),
             models.CheckConstraint(
                 name="processing_iff_locked",
@@ -88,12 +93,11 @@ class ProcessingJob(models.Model):
             ),
         ]
         indexes = [
-            # The claim reads from its start and stops at the limit.
+            # A claim reads each lane (type, queue, priority) from the longest due job on and stops at the present: jobs
+            # that are due later, or of another type, cost it nothing. See jobqueue.lanes.
             models.Index(
-                F("priority").desc(),
-                F("available_at"),
-                F("id"),
-                name="jobs_pending_in_claim_order",
+                fields=["job_type", "queue_name", "priority", "available_at", "id"],
+                name="jobs_pending_by_lane",
                 condition=Q(status=JobStatus.PENDING),
             ),
             # What the look for dead workers reads: as many rows as jobs are running.

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import Case, F, QuerySet, When
 from django.db.models.functions import Now
 
-from jobqueue import backoff, dead_letters, fence, handlers, maintenance
+from jobqueue import backoff, claims, completions, dead_letters, fence, handlers, maintenance
+from jobqueue.claims import UNLOCKED, Wanted
+from jobqueue.completions import Completed
 from jobqueue.conf import conf
 from jobqueue.dead_letters import Decided
 from jobqueue.error_text import describe
@@ -17,19 +18,13 @@ from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDead
 from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
-from jobqueue.models import RUN_ALONE_AFTER_DEATHS, WORKER_NAME_MAX_LENGTH, ProcessingJob
+from jobqueue.models import WORKER_NAME_MAX_LENGTH, ProcessingJob
 from jobqueue.specs import JobSpec, check_integer, check_names, check_text
+from jobqueue.statements import dead_workers_suspected
 from jobqueue.states import JobStatus, Outcome
+from jobqueue.wakeup import wake_after_commit
 
 __all__ = ["JobSpec", "Queue"]
-
-# What every write that ends a claim sets.
-_UNLOCKED: dict[str, Any] = {
-    "locked_at": None,
-    "locked_by": None,
-    "holder_key": None,
-    "suspected_since": None,
-}
 
 
 class Queue:
@@ -156,47 +151,27 @@ class Queue:
         check_integer("limit", limit, 1, 100_000)
         check_names("job_types", job_types)
         check_names("queue_names", queue_names)
+        wanted = Wanted(job_types, queue_names, alone)
         with transaction.atomic(self.using):
-            maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=conf().sign_of_life_grace)
-            due = self._due(job_types, queue_names)
-            if alone is not None:
-                suspicious = Q(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS)
-                due = due.filter(suspicious if alone else ~suspicious)
-            in_order = due.order_by("-priority", "available_at", "id").annotate(now=Now())
-            jobs = list(in_order.select_for_update(skip_locked=True)[:limit])
-            return self._claim(_leave_the_lonely(jobs), worker_id, holder_key)
+            self.rescue()
+            return claims.claim(self.using, wanted, limit, worker_id, holder_key).jobs
+
+    def rescue(self) -> int:
+        """Take back the jobs whose worker is dead, and return how many. Every ``dequeue`` does this first."""
+        with transaction.atomic(self.using, savepoint=False):
+            return maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=conf().sign_of_life_grace)
+
+    def suspects_workers(self) -> bool:
+        """Return whether ``rescue`` has something to look into: one statement, which locks nothing."""
+        return dead_workers_suspected(
+            self.using,
+            stale_after=self.stale_lock_after,
+            heeds_signs=conf().sign_of_life_grace is not None,
+        )
 
     def waits_alone(self, job_types: Sequence[str] | None = None, queue_names: Sequence[str] | None = None) -> bool:
         """Return whether a job is due that is to run alone in its process."""
-        return self._due(job_types, queue_names).filter(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS).exists()
-
-    def _due(self, job_types: Sequence[str] | None, queue_names: Sequence[str] | None) -> QuerySet[ProcessingJob]:
-        due = self._jobs().filter(status=JobStatus.PENDING, available_at__lte=Now())
-        if job_types is not None:
-            due = due.filter(job_type__in=job_types)
-        if queue_names is not None:
-            due = due.filter(queue_name__in=queue_names)
-        return due
-
-    def _claim(self, jobs: Sequence[ProcessingJob], worker_id: str, holder_key: int | None) -> list[ProcessingJob]:
-        if not jobs:
-            return []
-        claim = {
-            "status": JobStatus.PROCESSING,
-            "locked_at": jobs[0].now,  # type: ignore[attr-defined]  # annotated by the caller
-            "started_at": jobs[0].now,  # type: ignore[attr-defined]
-            "locked_by": worker_id,
-            "lock_token": uuid4(),
-            "holder_key": holder_key,
-            "suspected_since": None,
-            "progress": None,
-        }
-        self._jobs().filter(pk__in=[job.pk for job in jobs]).update(attempts=F("attempts") + 1, **claim)
-        for job in jobs:
-            job.attempts += 1
-            for name, value in claim.items():
-                setattr(job, name, value)
-        return list(jobs)
+        return claims.waits_alone(self.using, Wanted(job_types, queue_names, alone=True))
 
     # What a worker says about the jobs it holds
 
@@ -219,10 +194,20 @@ class Queue:
             progress=100,
             worker_deaths=0,
             history=with_attempt(Outcome.SUCCEEDED),
-            **_UNLOCKED,
+            **UNLOCKED,
         )
         if not done and not fence.by_token(self.using, job).filter(status=JobStatus.SUCCEEDED).exists():
             raise fence.lock_lost(job)
+
+    def complete_many(self, endings: Sequence[tuple[ProcessingJob, Any]]) -> Completed:
+        """Record the success of many jobs, each with its result, by two statements at most.
+
+        A row that another transaction has locked is not waited for.
+
+        Returns:
+            Which of them are on record now, whose locks were lost, and which are to be tried again.
+        """
+        return completions.complete_many(self.using, endings)
 
     def fail(self, job: ProcessingJob, error: BaseException | str, *, retry: bool = True) -> str:
         """Record a failed attempt and decide whether the job runs again.
@@ -250,7 +235,7 @@ class Queue:
             lock_token=None,
             worker_deaths=0,
             history=with_attempt(Outcome.FAILED, text),
-            **_UNLOCKED,
+            **UNLOCKED,
         )
         if not done:
             raise fence.lock_lost(job)
@@ -274,8 +259,12 @@ class Queue:
                 job.locked_at = moved.get(job.pk, job.locked_at)
         return held
 
-    def release(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
+    def release(self, jobs: Iterable[ProcessingJob], *, started: bool = True) -> list[ProcessingJob]:
         """Give jobs back unharmed: ``pending``, due as before, the attempt not counted.
+
+        Args:
+            jobs: What ``dequeue`` returned.
+            started: False: no handler has seen them, so that their history need not tell.
 
         Returns:
             Those given back; one whose lock was lost, or whose row is locked by a transaction, is not among them.
@@ -287,9 +276,11 @@ class Queue:
                 status=JobStatus.PENDING,
                 attempts=F("attempts") - 1,
                 lock_token=None,
-                history=with_attempt(Outcome.RELEASED),
-                **_UNLOCKED,
+                history=with_attempt(Outcome.RELEASED) if started else F("history"),
+                **UNLOCKED,
             )
+            if free:
+                wake_after_commit(self.using)
         return [job for job in jobs if (job.pk, job.lock_token) in free]
 
     def report_progress(self, job: ProcessingJob, percent: int) -> None:
@@ -368,7 +359,7 @@ class Queue:
                 last_error="cancelled",
                 lock_token=None,
                 history=Case(running, default=F("history")),
-                **_UNLOCKED,
+                **UNLOCKED,
             )
         )
 
@@ -396,14 +387,6 @@ class Queue:
 
     def _jobs(self) -> QuerySet[ProcessingJob]:
         return ProcessingJob.objects.using(self.using)
-
-
-def _leave_the_lonely(jobs: Sequence[ProcessingJob]) -> Sequence[ProcessingJob]:
-    """Cut a batch so that a job to be claimed alone is alone; the rest is unlocked at the end of the transaction."""
-    for position, job in enumerate(jobs):
-        if job.worker_deaths:
-            return jobs[: max(position, 1)]
-    return jobs
 
 
 def _one(job_id: int, decided: Decided) -> None:

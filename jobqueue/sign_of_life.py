@@ -22,7 +22,7 @@ class SignOfLife:
         self._session: object | None = None
 
     def show(self) -> bool:
-        """Take the lock unless this session has it already; also proves that the connection works.
+        """Take the lock unless this session has it already.
 
         Returns:
             False while another session has it: our own former one, which the server hasn't noticed to be gone.
@@ -30,7 +30,6 @@ class SignOfLife:
         connection = connections[self.using]
         with connection.cursor() as cursor:
             if self._session is not None and self._session is connection.connection:
-                cursor.execute("SELECT 1")
                 return True
             cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, self.key])
             if cursor.fetchone() == (True,):

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from jobqueue.connection_hygiene import close_connections, reset_connections
 from jobqueue.executor import Claim, Ending
@@ -35,8 +35,26 @@ class Slots:
         """Run the claim as soon as a thread is free."""
         self._inbox.put(claim)
 
+    @property
+    def waiting(self) -> int:
+        """How many claims wait for a thread, roughly."""
+        return self._inbox.qsize()
+
+    def take_back(self) -> list[Claim]:
+        """Return the claims that no thread has begun; none will."""
+        taken: list[Claim] = []
+        while True:
+            try:
+                claim = self._inbox.get_nowait()
+            except Empty:
+                return taken
+            if claim is None:
+                self._inbox.put(None)  # the end for a thread: nothing is submitted behind it
+                return taken
+            taken.append(claim)
+
     def stop(self) -> None:
-        """End each thread when it has nothing left to do."""
+        """End each thread when it has nothing left to do; nothing may be submitted any more."""
         for _ in range(self.count):
             self._inbox.put(None)
 

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import connections
 
+from jobqueue.history import ADD_ATTEMPT
+from jobqueue.lanes import Due, Lane, Marks, shares
 from jobqueue.sign_of_life import LOCK_CLASS
 from jobqueue.specs import CheckedSpec
+from jobqueue.states import Outcome
 
 # Why not bulk_create(ignore_conflicts=True): it doesn't say which rows it inserted, nor their ids.
 # Why not DO UPDATE: it would lock, and rewrite, the row of a job that may be running.
@@ -23,7 +27,7 @@ FROM unnest(
 ) WITH ORDINALITY AS spec
     (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key, position)
 ORDER BY position
-ON CONFLICT (idempotency_key) DO NOTHING
+ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
 RETURNING id, idempotency_key, available_at, created_at
 """
 
@@ -31,7 +35,7 @@ RETURNING id, idempotency_key, available_at, created_at
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
 # The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once and may
 # have kept them from renewing their locks.
-_LOOK = """
+_SUSPECTS = """
 WITH living AS MATERIALIZED (
     SELECT objid::bigint AS holder_key
     FROM pg_locks
@@ -54,8 +58,30 @@ WHERE status = 'processing'
   )
 ORDER BY id
 LIMIT %(limit)s
-FOR UPDATE SKIP LOCKED
 """
+_LOCK_SUSPECTS = _SUSPECTS + "FOR UPDATE SKIP LOCKED"
+
+# Why SQL: each row gets a result of its own, and the fence is a pair of columns. The rows are locked first, in id order
+# against deadlocks, and a locked one is left out: its handler's transaction may hold it, or somebody who cancels it.
+# "Processing" is said by locked_at (constraint processing_iff_locked), so that the planner takes the primary key and
+# not the index of running jobs, which an old snapshot fills with dead entries.
+_COMPLETE = f"""
+WITH ended AS MATERIALIZED (
+    SELECT * FROM unnest(%s::bigint[], %s::uuid[], %s::jsonb[]) AS ended (id, lock_token, result)
+),
+free AS MATERIALIZED (
+    SELECT job.id, ended.result
+    FROM processing_jobs AS job JOIN ended ON job.id = ended.id AND job.lock_token = ended.lock_token
+    WHERE job.locked_at IS NOT NULL
+    ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
+)
+UPDATE processing_jobs AS job
+SET status = 'succeeded', finished_at = statement_timestamp(), result = free.result, progress = 100,
+    worker_deaths = 0, locked_at = NULL, locked_by = NULL, holder_key = NULL, suspected_since = NULL,
+    history = {ADD_ATTEMPT}
+FROM free WHERE job.id = free.id
+RETURNING job.id, job.lock_token
+"""  # noqa: S608 - made of constants
 
 
 @dataclass(frozen=True)
@@ -84,6 +110,14 @@ def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> list[Inserted]:
         return [Inserted(*row) for row in cursor.fetchall()]
 
 
+def complete_jobs(using: str, endings: Sequence[tuple[int, UUID, str | None]]) -> set[tuple[int, UUID]]:
+    """Record success for claims (id, token, result as JSON); return those whose row was changed."""
+    columns = [list(column) for column in zip(*endings, strict=True)]
+    with connections[using].cursor() as cursor:
+        cursor.execute(_COMPLETE, [*columns, Outcome.SUCCEEDED.value, ""])
+        return set(cursor.fetchall())
+
+
 @dataclass(frozen=True)
 class Suspect:
     """A running job whose holder may be dead, or was suspected to be."""
@@ -106,8 +140,22 @@ def look_for_dead_workers(using: str, *, stale_after: timedelta, grace: timedelt
     """Lock and return the running jobs whose worker may be dead, those with the lowest ids first."""
     parameters: dict[str, Any] = {"lock_class": LOCK_CLASS, "stale_after": stale_after, "grace": grace, "limit": limit}
     with connections[using].cursor() as cursor:
-        cursor.execute(_LOOK, parameters)
+        cursor.execute(_LOCK_SUSPECTS, parameters)
         return [Suspect(*row) for row in cursor.fetchall()]
+
+
+def dead_workers_suspected(using: str, *, stale_after: timedelta, heeds_signs: bool) -> bool:
+    """Return whether ``look_for_dead_workers`` would find something; locks nothing and needs no transaction."""
+    parameters: dict[str, Any] = {
+        "lock_class": LOCK_CLASS,
+        "stale_after": stale_after,
+        "grace": timedelta(0),
+        "limit": 100,
+    }
+    with connections[using].cursor() as cursor:
+        cursor.execute(_SUSPECTS, parameters)
+        rows = [Suspect(*row) for row in cursor.fetchall()]
+    return any(suspect.stale or heeds_signs for suspect in rows)
 
 
 # Why SQL: five subqueries in one statement, each bounded, which the ORM can't put beside each other without a table.
@@ -129,3 +177,116 @@ def read_counts(using: str, limit: int) -> tuple[int, int, int, datetime | None,
         cursor.execute(_COUNT, {"limit": limit})
         pending, processing, dead, oldest, about = cursor.fetchone()
         return pending, processing, dead, oldest, about
+
+
+# Why SQL: the ORM knows neither recursion nor LATERAL. An index can't be asked for its distinct beginnings otherwise:
+# each step of the recursion is one probe for the next (queue, priority) of a type. Then each lane is read from its
+# front (or from behind the caller's mark) to the present, at most as far as the limit, and one probe more tells when
+# its next job comes. Reading the lanes through UNION or OR instead would make the planner sort all that is due.
+# The lanes go through arrays for the planner's sake: it expects a thousand times as many rows of a recursion as of an
+# array, and would compile the statement just in time, which costs 100 ms.
+_LANES_OF_TYPES = """
+    SELECT type.job_type, first.queue_name, first.priority
+    FROM types AS type CROSS JOIN LATERAL (
+        SELECT queue_name, priority FROM processing_jobs
+        WHERE status = 'pending' AND job_type = type.job_type
+        ORDER BY queue_name, priority LIMIT 1
+    ) AS first
+  UNION ALL
+    SELECT lane.job_type, next.queue_name, next.priority
+    FROM lanes AS lane CROSS JOIN LATERAL (
+        SELECT queue_name, priority FROM processing_jobs
+        WHERE status = 'pending' AND job_type = lane.job_type
+          AND (queue_name, priority) > (lane.queue_name, lane.priority)
+        ORDER BY queue_name, priority LIMIT 1
+    ) AS next
+"""
+_ALL_TYPES = """
+    (SELECT job_type FROM processing_jobs WHERE status = 'pending' ORDER BY job_type LIMIT 1)
+  UNION ALL
+    SELECT next.job_type FROM types AS type CROSS JOIN LATERAL (
+        SELECT job_type FROM processing_jobs
+        WHERE status = 'pending' AND job_type > type.job_type
+        ORDER BY job_type LIMIT 1
+    ) AS next
+"""
+_GIVEN_TYPES = "SELECT DISTINCT unnest(%(job_types)s::text[])"
+_FRONT = """
+    SELECT lane.*, '-infinity'::timestamptz, 0::bigint
+    FROM unnest(
+        ARRAY(SELECT job_type FROM lanes), ARRAY(SELECT queue_name FROM lanes), ARRAY(SELECT priority FROM lanes)
+    ) AS lane (job_type, queue_name, priority)
+    WHERE %(queue_names)s::text[] IS NULL OR queue_name = ANY (%(queue_names)s::text[])
+"""
+_MARKED = """
+    SELECT * FROM unnest(
+        %(job_types)s::text[], %(queue_names)s::text[], %(priorities)s::smallint[],
+        %(marked_at)s::timestamptz[], %(marked_ids)s::bigint[]
+    )
+"""
+_DUE = """
+places (job_type, queue_name, priority, after_at, after_id) AS MATERIALIZED ({places}),
+due AS MATERIALIZED (
+    SELECT place.job_type, place.queue_name, place.priority, job.worker_deaths, job.available_at, job.id
+    FROM places AS place CROSS JOIN LATERAL (
+        SELECT worker_deaths, available_at, id FROM processing_jobs AS job
+        WHERE status = 'pending' AND job.job_type = place.job_type AND job.queue_name = place.queue_name
+          AND job.priority = place.priority AND available_at <= statement_timestamp()
+          AND (available_at, id) > (place.after_at, place.after_id)
+          AND worker_deaths < %(deaths_below)s
+        ORDER BY available_at, id LIMIT %(limit)s
+    ) AS job
+    ORDER BY place.priority DESC, job.available_at, job.id LIMIT %(limit)s
+),
+next AS (
+    SELECT extract(epoch FROM min(job.available_at) - statement_timestamp())::float8 AS seconds
+    FROM places AS place CROSS JOIN LATERAL (
+        SELECT available_at FROM processing_jobs AS job
+        WHERE status = 'pending' AND job.job_type = place.job_type AND job.queue_name = place.queue_name
+          AND job.priority = place.priority AND available_at > statement_timestamp()
+        ORDER BY available_at LIMIT 1
+    ) AS job
+)
+SELECT next.seconds, due.job_type, due.queue_name, due.priority, due.worker_deaths
+FROM next LEFT JOIN due ON true
+ORDER BY due.priority DESC, due.available_at, due.id
+"""
+
+
+def look_for_due_jobs(
+    using: str,
+    *,
+    limit: int,
+    deaths_below: int,
+    job_types: Sequence[str] | None,
+    queue_names: Sequence[str] | None,
+    marks: Marks | None = None,
+) -> Due:
+    """Find the first ``limit`` due jobs, from the front of each lane or behind the marks; locks nothing."""
+    parameters: dict[str, Any] = {"limit": limit, "deaths_below": deaths_below}
+    if marks and marks.places:
+        lanes = list(marks.places)
+        parameters |= {
+            "job_types": [lane.job_type for lane in lanes],
+            "queue_names": [lane.queue_name for lane in lanes],
+            "priorities": [lane.priority for lane in lanes],
+            "marked_at": [place.available_at for place in marks.places.values()],
+            "marked_ids": [place.id for place in marks.places.values()],
+        }
+        statement = "WITH " + _DUE.format(places=_MARKED)
+    else:
+        parameters |= {
+            "job_types": None if job_types is None else list(job_types),
+            "queue_names": None if queue_names is None else list(queue_names),
+        }
+        types = _ALL_TYPES if job_types is None else _GIVEN_TYPES
+        statement = f"WITH RECURSIVE types (job_type) AS ({types}), lanes AS ({_LANES_OF_TYPES}), " + _DUE.format(
+            places=_FRONT
+        )
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows = cursor.fetchall()
+    return Due(
+        shares((Lane(*row[1:4]), row[4]) for row in rows if row[1] is not None),
+        seconds_to_next=rows[0][0],
+    )

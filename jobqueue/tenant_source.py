@@ -1,7 +1,8 @@
 """Where a worker learns which tenants there are, and how to enter one. Without tenants: one unnamed schema."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -20,6 +21,8 @@ class TenantSource(Protocol):
     def use(self, name: str, /) -> AbstractContextManager[object]:
         """Return a context in which the tenant is the active one; raises if it doesn't exist."""
 
+    # An optional third one, ``current() -> str``, names the active tenant, so that a wake-up can say where to look.
+
 
 class SingleSchema:
     """The source of a project without tenants."""
@@ -31,6 +34,17 @@ class SingleSchema:
     def use(self, name: str, /) -> AbstractContextManager[object]:
         """Change nothing."""
         return nullcontext()
+
+
+def current_tenant() -> str:
+    """Return the active tenant's name; empty if there are no tenants or the source can't tell."""
+    current = _current_of(conf().tenants)
+    return current() if current else ""
+
+
+@cache
+def _current_of(path: str | None) -> Callable[[], str] | None:
+    return getattr(tenant_source(), "current", None)
 
 
 def _import(path: str) -> object:

@@ -5,10 +5,11 @@ import os
 import signal
 import threading
 import time
+from queue import SimpleQueue
 from types import FrameType
 
 from jobqueue.conf import conf
-from jobqueue.dispatcher import Dispatcher, Service
+from jobqueue.dispatcher import Dispatcher, News, Service
 from jobqueue.keeper import Keeper
 from jobqueue.queue import Queue
 from jobqueue.supervision import SupervisedThread
@@ -37,8 +38,9 @@ class Worker:
     def __init__(self, service: Service, queue: Queue, tenants: TenantSource, *, parent: int | None = None) -> None:
         self._parent = parent
         self._drain = service.drain
-        self._keeper = Keeper(queue, tenants)
-        self._dispatcher = Dispatcher(service, queue, tenants, self._keeper)
+        news: News = SimpleQueue()
+        self._keeper = Keeper(queue, tenants, news.put)
+        self._dispatcher = Dispatcher(service, queue, tenants, self._keeper, news)
         self._ending = threading.Event()
         self._threads = [
             SupervisedThread("keeper", self._keeper.run, self._ending),

@@ -116,16 +116,16 @@ def test_only_pending_jobs_are_claimed(queue: Queue, jobs: Jobs, state: str) -> 
     assert columns(job) == before
 
 
-def test_a_claim_takes_three_statements_whatever_it_finds(
+def test_a_claim_from_one_lane_takes_four_statements_whatever_it_finds(
     queue: Queue, jobs: Jobs, django_assert_num_queries: Any
 ) -> None:
     for _ in range(50):
         jobs.pending()
-    savepoint_and_release, look, select, update = 2, 1, 1, 1
+    savepoint_and_release, rescue, look, lock, update = 2, 1, 1, 1, 1
 
-    with django_assert_num_queries(savepoint_and_release + look + select):
+    with django_assert_num_queries(savepoint_and_release + rescue + look):
         assert claimed(queue, queue_names=["empty"]) == []
-    with django_assert_num_queries(savepoint_and_release + look + select + update):
+    with django_assert_num_queries(savepoint_and_release + rescue + look + lock + update):
         assert len(claimed(queue)) == 50
 
 

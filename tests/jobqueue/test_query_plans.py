@@ -1,44 +1,59 @@
-"""What a claim reads: the partial indexes from their start, however many other rows lie around."""
+"""What a claim reads is what it takes, whatever lies around: finished jobs, jobs due later, other types and queues."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.queue import Queue
+from dms_project.tenancy import use
+from jobqueue.queue import JobSpec, Queue
 
-OTHERS = 30_000
+OTHERS = 10_000
+
+# Each makes OTHERS rows beside which a claim must cost the same.
+CROWDS = {
+    "finished": "'test.ok', 'default', 'succeeded', 1, now(), now(), n % 3",
+    "due later": "'test.ok', 'default', 'pending', 0, now() + n * interval '1 minute', NULL::timestamptz, n % 3",
+    "of another type": "'test.other', 'default', 'pending', 0, now(), NULL, 50",
+    "of another queue": "'test.ok', 'other', 'pending', 0, now(), NULL, 50",
+}
+WANTED: dict[str, Any] = {"job_types": ["test.ok", "test.sleep"], "queue_names": ["default", "slow"]}
+
+
+@pytest.fixture
+def queue(committed_db: None) -> Iterator[Queue]:
+    """A queue in a table without dead rows: what tests roll back stays in it until it is vacuumed."""
+    with use("acme"):
+        yield Queue()
 
 
 @pytest.fixture
 def crowded(queue: Queue) -> None:
-    """A table of finished jobs, with a few pending and running ones among them."""
+    """A table with all crowds."""
+    columns = "job_type, queue_name, status, attempts, available_at, finished_at, priority"
     with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO processing_jobs
-                (job_type, payload, status, attempts, finished_at, locked_at, locked_by, priority)
-            SELECT 'test.ok', '{}',
-                   CASE WHEN n %% 300 = 0 THEN 'pending' WHEN n %% 3001 = 0 THEN 'processing' ELSE 'succeeded' END,
-                   CASE WHEN n %% 300 = 0 THEN 0 ELSE 1 END,
-                   CASE WHEN n %% 300 = 0 OR n %% 3001 = 0 THEN NULL ELSE now() END,
-                   CASE WHEN n %% 300 <> 0 AND n %% 3001 = 0 THEN now() END,
-                   CASE WHEN n %% 300 <> 0 AND n %% 3001 = 0 THEN 'w1' END,
-                   n %% 3
-            FROM generate_series(1, %s) AS n
-            """,
-            [OTHERS],
-        )
-        cursor.execute("ANALYZE processing_jobs")
+        for crowd in CROWDS.values():
+            cursor.execute(
+                f"INSERT INTO processing_jobs (payload, {columns}) "
+                f"SELECT '{{}}', {crowd} FROM generate_series(1, {OTHERS}) AS n"
+            )
+        cursor.execute("VACUUM ANALYZE processing_jobs")
 
 
-def statements(queue: Queue, **filters: Any) -> list[str]:
-    """Return what a claim of a batch sends to the server, in order."""
+@pytest.fixture
+def due(crowded: None, queue: Queue) -> None:
+    """100 due jobs and 20 running ones beside the crowds."""
+    queue.enqueue_many(JobSpec("test.ok", {}, priority=n % 3) for n in range(120))
+    assert len(queue.dequeue_many("w1", 20, **WANTED)) == 20
+
+
+def statements(call: Callable[[], object]) -> list[str]:
+    """Return what a call sends to the server about jobs, in order."""
     with CaptureQueriesContext(connection) as queries:
-        assert queue.dequeue_many("w2", 10, **filters)
+        call()
     return [query["sql"] for query in queries if "processing_jobs" in query["sql"]]
 
 
@@ -70,30 +85,37 @@ def reads_the_whole_table(nodes: list[dict[str, Any]]) -> bool:
     return any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == "processing_jobs" for node in nodes)
 
 
-FILTERS: list[dict[str, Any]] = [
-    {},
-    {"job_types": ["test.ok", "test.sleep"]},
-    {"job_types": ["test.ok"], "queue_names": ["default", "slow"]},
-]
+def sorts(nodes: list[dict[str, Any]]) -> int:
+    """Return the most rows that any node sorts."""
+    kinds = {"Sort", "Incremental Sort"}
+    return max((node["Actual Rows"] * node["Actual Loops"] for node in nodes if node["Node Type"] in kinds), default=0)
+
+
+@pytest.mark.usefixtures("due")
+@pytest.mark.parametrize("filters", [WANTED, {"job_types": ["test.ok"]}, {}])
+def test_a_claim_reads_its_lanes_and_stops_at_its_limit(queue: Queue, filters: dict[str, Any]) -> None:
+    _rescue, look, *locks, _update = statements(lambda: queue.dequeue_many("w2", 10, **filters))
+
+    assert locks
+    for nodes in [plan(look), *map(plan, locks)]:
+        assert indexes(nodes) == {"jobs_pending_by_lane"}
+        assert not reads_the_whole_table(nodes)
+        assert buffers(nodes) < 200
+        assert sorts(nodes) <= 60
 
 
 @pytest.mark.usefixtures("crowded")
-@pytest.mark.parametrize("filters", FILTERS)
-def test_a_claim_reads_the_pending_jobs_in_claim_order_and_stops_at_its_limit(
-    queue: Queue, filters: dict[str, Any]
-) -> None:
-    _look, claim, _update = statements(queue, **filters)
-    nodes = plan(claim)
+def test_an_idle_poll_costs_a_probe_for_each_lane(queue: Queue) -> None:
+    _rescue, look = statements(lambda: queue.dequeue_many("w2", 100, **WANTED))
 
-    assert indexes(nodes) == {"jobs_pending_in_claim_order"}
-    assert not reads_the_whole_table(nodes)
-    assert buffers(nodes) < 200
-    assert not {"Sort", "Incremental Sort"} & {node["Node Type"] for node in nodes}
+    nodes = plan(look)
+    assert indexes(nodes) == {"jobs_pending_by_lane"}
+    assert buffers(nodes) < 100
 
 
-@pytest.mark.usefixtures("crowded")
+@pytest.mark.usefixtures("due")
 def test_the_look_for_dead_workers_reads_the_running_jobs_only(queue: Queue) -> None:
-    look, _claim, _update = statements(queue)
+    look, *_claim = statements(lambda: queue.dequeue_many("w2", 10, **WANTED))
     nodes = plan(look)
 
     assert indexes(nodes) == {"jobs_processing"}
@@ -101,10 +123,21 @@ def test_the_look_for_dead_workers_reads_the_running_jobs_only(queue: Queue) -> 
     assert buffers(nodes) < 200
 
 
-@pytest.mark.usefixtures("crowded")
+@pytest.mark.usefixtures("due")
 def test_a_claim_is_written_by_primary_key(queue: Queue) -> None:
-    _look, _claim, update = statements(queue)
+    *_looks, update = statements(lambda: queue.dequeue_many("w2", 10, **WANTED))
     nodes = plan(update)
+
+    assert indexes(nodes) == {"processing_jobs_pkey"}
+    assert not reads_the_whole_table(nodes)
+
+
+@pytest.mark.usefixtures("due")
+def test_endings_are_written_by_primary_key(queue: Queue) -> None:
+    claimed = queue.dequeue_many("w2", 50, **WANTED)
+
+    (complete,) = statements(lambda: queue.complete_many([(job, None) for job in claimed]))
+    nodes = plan(complete)
 
     assert indexes(nodes) == {"processing_jobs_pkey"}
     assert not reads_the_whole_table(nodes)

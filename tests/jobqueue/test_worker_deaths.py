@@ -98,9 +98,9 @@ def test_a_worker_killed_between_two_steps_leaves_nothing_that_nobody_sees(
     second = start()
     jobs = twins.become("succeeded")
 
-    # Whose turn came first is the worker's choice; the other's was never claimed by the one that died.
-    assert sorted(job.attempts for job in jobs) == [1, 2]
-    assert sorted(both.runs(twins)) == [1, runs + 1]
+    # Whose turn came first is the worker's choice; the other's may have been claimed in the same turn.
+    assert max(job.attempts for job in jobs) == 2
+    assert max(both.runs(twins)) == runs + 1
     assert second.terminate() == 0
 
 

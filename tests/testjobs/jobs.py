@@ -135,3 +135,8 @@ def look(context: JobContext) -> dict[str, Any]:
     found["in_transaction"] = connection.in_atomic_block
     _end(context)
     return found
+
+
+@job_handler("test.noop")
+def noop(context: JobContext) -> None:
+    """Does nothing, and leaves no entry in the ledger."""

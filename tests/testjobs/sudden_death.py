@@ -10,7 +10,7 @@ from jobqueue.slots import Slots
 VARIABLE = "JOBQUEUE_TEST_DIES"
 
 #: Right after the claim was committed; after the handler and before the outcome is written.
-POINTS = {"claimed": (Slots, "submit"), "handled": (Queue, "complete")}
+POINTS = {"claimed": (Slots, "submit"), "handled": (Queue, "complete_many")}
 
 
 def arrange() -> None:

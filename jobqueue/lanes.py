@@ -1,0 +1,100 @@
+"""Where due jobs lie: found by probing each lane of the index, so that a claim costs what it takes.
+
+A lane is what the index ``jobs_pending_by_lane`` has together: the pending jobs of one type, queue and priority, the
+longest due first. ``now()`` can't stand in a partial index, so an index by time alone would make each look read past
+all that is due later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+#: How often lanes are read from the front at most, in seconds.
+FRONT_SECONDS = 0.2
+
+
+class Lane(NamedTuple):
+    """The pending jobs of one type, queue and priority."""
+
+    job_type: str
+    queue_name: str
+    priority: int
+
+
+class Place(NamedTuple):
+    """A job's place in its lane."""
+
+    available_at: datetime
+    id: int
+
+
+class Marks:
+    """How far one worker has claimed in each lane of a tenant, so that its next look needn't start at the front.
+
+    While somebody holds an old snapshot, the index keeps an entry for each job that was claimed, and a look from the
+    front reads them all. A mark hides jobs that commit late or come before it, and lanes that are new: so the lanes are
+    read from the front several times a second, and before a tenant is said to have nothing. What that costs is
+    measured, and kept under a twentieth of the time.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Lane, Place] = {}
+        self._front_began = self._good_until = float("-inf")
+
+    @property
+    def places(self) -> Mapping[Lane, Place]:
+        """The lanes to be read, each from behind a place; empty: look from the front."""
+        return self._places
+
+    @property
+    def looked_behind(self) -> bool:
+        """Whether the last look was one from behind marks."""
+        return self._front_began == float("-inf")
+
+    def fresh(self, now: float) -> Marks:
+        """Forget what is too old, and begin a look."""
+        if now > self._good_until:
+            self._places.clear()
+            self._front_began = now
+        else:
+            self._front_began = float("-inf")
+        return self
+
+    def advance(self, lane: Lane, place: Place, now: float) -> None:
+        """Note the last job that was claimed in a lane."""
+        self._places[lane] = place
+        if self._front_began > self._good_until:
+            self._good_until = now + max(FRONT_SECONDS, (now - self._front_began) * 20)
+
+    def forget(self) -> None:
+        """Make the next look one from the front."""
+        self._places.clear()
+        self._good_until = float("-inf")
+
+
+@dataclass(frozen=True)
+class Due:
+    """What a look found: how many jobs to take from which lane, and when the next one comes."""
+
+    #: In claim order of their first job. Jobs whose worker died are never among several.
+    takes: Sequence[tuple[Lane, int]]
+    #: Until the next job that isn't due yet; None if there is none.
+    seconds_to_next: float | None
+
+
+def shares(found: Iterable[tuple[Lane, int]]) -> list[tuple[Lane, int]]:
+    """Turn due jobs in claim order, each with its lane and the deaths of its workers, into the numbers to take.
+
+    A job whose worker died is to be claimed by itself: the batch ends before it, or consists of it.
+    """
+    takes: dict[Lane, int] = {}
+    for lane, worker_deaths in found:
+        if worker_deaths and takes:
+            break
+        takes[lane] = takes.get(lane, 0) + 1
+        if worker_deaths:
+            break
+    return list(takes.items())

@@ -1,0 +1,54 @@
+"""Write down how jobs ended: many successes by one statement, each failure by one of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jobqueue import events
+from jobqueue.exceptions import LockLost
+from jobqueue.executor import Claim, Ending
+from jobqueue.queue import Queue
+
+
+@dataclass
+class Recorded:
+    """What became of endings; each is in one of the four."""
+
+    succeeded: list[Ending] = field(default_factory=list)
+    failed: list[tuple[Ending, str]] = field(default_factory=list)
+    lost: list[Ending] = field(default_factory=list)
+    #: Another transaction has the row locked: to be tried again.
+    locked: list[Ending] = field(default_factory=list)
+
+    @property
+    def ended(self) -> list[Claim]:
+        """The claims about which nothing remains to be written."""
+        return [ending.claim for ending in [*self.succeeded, *(ending for ending, _ in self.failed), *self.lost]]
+
+    def tell(self) -> None:
+        """Log it; to be called when the transaction has committed."""
+        for ending in self.succeeded:
+            events.succeeded(ending)
+        for ending, status in self.failed:
+            events.failed(ending, status)
+        for ending in self.lost:
+            events.lock_lost(ending.claim, "what it did is not recorded")
+
+
+def record(queue: Queue, endings: Sequence[Ending]) -> Recorded:
+    """Record endings of one tenant, which must be the active one. Joins the caller's transaction."""
+    recorded = Recorded()
+    good = {id(ending.claim.job): ending for ending in endings if ending.error is None}
+    if good:
+        completed = queue.complete_many([(ending.claim.job, ending.result) for ending in good.values()])
+        recorded.succeeded = [good[id(job)] for job in completed.recorded]
+        recorded.lost = [good[id(job)] for job in completed.lost]
+        recorded.locked = [good[id(job)] for job in completed.locked]
+    for ending in endings:
+        if ending.error is not None:
+            try:
+                status = queue.fail(ending.claim.job, ending.error, retry=ending.may_retry)
+            except LockLost:
+                recorded.lost.append(ending)
+            else:
+                recorded.failed.append((ending, status))
+    return recorded
