@@ -399,7 +399,9 @@ class Dispatcher:
             except Exception as error:  # noqa: BLE001 - one tenant in trouble must not keep the others' jobs
                 events.tenant_in_trouble(tenant, error)
             else:
-                for claim in given:
+                if not started:
+                    events.left_to_others(tenant, len(given))
+                for claim in given if started else ():
                     events.given_back(claim)
             self._keeper.drop(given)
             self._held.difference_update(given)

@@ -10,7 +10,7 @@ import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from jobqueue.conf import conf
+from jobqueue.conf import JobQueueSettings, conf
 from jobqueue.executor import Claim, Ending
 from jobqueue.signals import worker_started
 
@@ -26,7 +26,7 @@ def started(service: Service) -> None:
     line = (
         f"worker {service.name}: {service.concurrency} threads, "
         f"queues: {', '.join(service.queue_names or ['all'])}, tenants: {', '.join(service.only_tenants or ['all'])}, "
-        f"types: {', '.join(service.job_types)}; looks every {_seconds(settings.poll_interval)}, "
+        f"types: {', '.join(service.job_types)}; {_looks(settings)}, "
         f"a lock is stale after {_seconds(settings.stale_lock_after)}, "
         f"running jobs have {_seconds(settings.shutdown_grace)} to finish when it stops"
     )
@@ -73,6 +73,13 @@ def given_back(claim: Claim) -> None:
     _about(logging.WARNING, "given back", claim, "the worker is stopping")
 
 
+def left_to_others(tenant: str, count: int) -> None:
+    """Jobs that were taken in advance and had not begun were released."""
+    fields = {"event": "left to others", "tenant": tenant, "jobs": count}
+    in_tenant = f" in tenant {tenant}" if tenant else ""
+    logger.info("left %s jobs that had not begun to others%s", count, in_tenant, extra=fields)
+
+
 def tenant_in_trouble(tenant: str, error: Exception) -> None:
     """A tenant can't be looked into; said once until it works again."""
     reason = str(error).strip().split("\n", 1)[0]
@@ -94,6 +101,12 @@ def _about(level: int, event: str, claim: Claim, then: str = "", exc_info: bool 
         **facts,
     }
     logger.log(level, "%s", f"{event} {claim} {then}".rstrip(), extra=fields, exc_info=exc_info)
+
+
+def _looks(settings: JobQueueSettings) -> str:
+    polls = f"looks every {_seconds(settings.poll_interval)}"
+    listens = settings.listen and settings.sign_of_life_grace is not None
+    return f"listens, and {polls} while it hears nothing" if listens else polls
 
 
 def _seconds(duration: timedelta) -> str:

@@ -5,7 +5,6 @@ transaction that enqueues, since a notifying commit takes a lock that all of a c
 """
 
 import time
-from functools import partial
 
 from django.db import connections, transaction
 
@@ -30,7 +29,12 @@ def wake_after_commit(using: str) -> None:
     """
     connection = connections[using]
     if connection.in_atomic_block or connection.get_autocommit():
-        transaction.on_commit(partial(_wake, using, current_tenant()), using=using, robust=True)
+        tenant = current_tenant()
+
+        def wake() -> None:  # no partial: Django logs the name of a hook that fails
+            _wake(using, tenant)
+
+        transaction.on_commit(wake, using=using, robust=True)
 
 
 def _wake(using: str, tenant: str) -> None:

@@ -24,3 +24,5 @@ JOBQUEUE: dict[str, Any] = _BASE | {
     for name, value in os.environ.items()
     if name.startswith("JOBQUEUE_TEST_") and name.endswith(("_AFTER", "_GRACE", "_INTERVAL"))
 }
+if "JOBQUEUE_TEST_LISTEN" in os.environ:
+    JOBQUEUE["LISTEN"] = os.environ["JOBQUEUE_TEST_LISTEN"] == "yes"

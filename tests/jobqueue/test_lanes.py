@@ -1,0 +1,134 @@
+"""Lanes: a claim over many of them comes in the one order that is promised, and marks only ever save work."""
+
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dms_project.tenancy import use
+from jobqueue import claims
+from jobqueue.claims import Wanted
+from jobqueue.lanes import FRONT_SECONDS, Lane, Marks, Place, shares
+from jobqueue.models import ProcessingJob
+from jobqueue.queue import JobSpec, Queue
+from tests.jobqueue.test_query_plans import buffers, plan
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+A, B = Lane("a", "default", 0), Lane("b", "default", 0)
+
+specs = st.builds(
+    JobSpec,
+    job_type=st.sampled_from(["a", "b", "c"]),
+    payload=st.just({}),
+    queue_name=st.sampled_from(["default", "slow"]),
+    priority=st.sampled_from([-100, -1, 0, 0, 7, 100]),
+    available_at=st.sampled_from([NOW, NOW - timedelta(days=1), datetime(2999, 1, 1, tzinfo=UTC)]),
+)
+some = st.none() | st.lists(st.sampled_from(["a", "b", "default", "slow"]), max_size=3)
+
+
+def in_order(jobs: list[ProcessingJob]) -> list[int]:
+    return [job.pk for job in sorted(jobs, key=lambda job: (-job.priority, job.available_at, job.pk))]
+
+
+@pytest.mark.usefixtures("db")
+@settings(max_examples=60, deadline=None)
+@given(st.lists(specs, max_size=25), st.integers(1, 8), some, some, st.booleans())
+def test_claims_over_all_lanes_come_by_priority_then_due_time_then_id(
+    wanted_jobs: list[JobSpec], limit: int, types: list[str] | None, queues: list[str] | None, marked: bool
+) -> None:
+    with use("acme"), transaction.atomic():
+        jobs = Queue().enqueue_many(wanted_jobs)
+        expected = in_order(
+            [
+                job
+                for job in jobs
+                if job.available_at <= NOW
+                and (types is None or job.job_type in types)
+                and (queues is None or job.queue_name in queues)
+            ]
+        )
+        marks = Marks() if marked else None
+        taken: list[int] = []
+        for _ in range(len(jobs) + 2):
+            found = claims.claim("default", Wanted(types, queues), limit, "w1", None, marks=marks and marks.fresh(0.0))
+            assert len(found.jobs) <= limit
+            assert found.full == (len(found.jobs) == limit)
+            taken += [job.pk for job in found.jobs]
+            if marks is not None and not found.full:
+                marks.forget()
+        # Behind marks a new lane waits for the next look from the front, so only without them is the order strict.
+        assert taken == expected if marks is None else sorted(taken) == sorted(expected)
+        transaction.set_rollback(True)
+
+
+def test_a_batch_ends_before_a_job_whose_worker_died_or_consists_of_it() -> None:
+    assert shares([]) == []
+    assert shares([(A, 0), (B, 0), (A, 0)]) == [(A, 2), (B, 1)]
+    assert shares([(A, 0), (B, 1), (A, 0)]) == [(A, 1)]
+    assert shares([(A, 1), (A, 0)]) == [(A, 1)]
+    assert shares([(B, 3), (A, 1)]) == [(B, 1)]
+
+
+def test_marks_are_good_for_a_short_time_and_longer_where_the_front_is_far() -> None:
+    marks = Marks()
+    assert not marks.fresh(100.0).looked_behind
+    marks.advance(A, Place(NOW, 1), 100.001)
+    marks.advance(A, Place(NOW, 2), 100.001)
+    assert marks.fresh(100.1).looked_behind
+    assert marks.places == {A: Place(NOW, 2)}
+    assert not marks.fresh(100.002 + FRONT_SECONDS).looked_behind
+    assert marks.places == {}
+
+    marks.advance(A, Place(NOW, 3), 101.0)  # reading from the front took 0.8 s: it may take a twentieth of the time
+    assert marks.fresh(101.0 + 19 * 0.7).looked_behind
+    assert not marks.fresh(101.0 + 21 * 0.8).looked_behind
+
+
+def test_nothing_is_hidden_for_good_by_a_mark(committed_db: None) -> None:
+    """A job that commits late, before the mark: the next look from the front finds it."""
+    with use("acme"):
+        late, *rest = Queue().enqueue_many(JobSpec("a", {}) for _ in range(3))
+        ProcessingJob.objects.filter(pk=late.pk).update(available_at=datetime(2999, 1, 1, tzinfo=UTC))
+        marks = Marks()
+        with transaction.atomic():
+            first = claims.claim("default", Wanted(), 5, "w1", None, marks=marks.fresh(0.0))
+        ProcessingJob.objects.filter(pk=late.pk).update(available_at=late.available_at)
+        with transaction.atomic():
+            behind = claims.claim("default", Wanted(), 5, "w1", None, marks=marks.fresh(0.1))
+        marks.forget()
+        with transaction.atomic():
+            front = claims.claim("default", Wanted(), 5, "w1", None, marks=marks.fresh(0.1))
+
+    assert [job.pk for job in first.jobs] == [job.pk for job in rest]
+    assert behind.jobs == []
+    assert [job.pk for job in front.jobs] == [late.pk]
+
+
+def test_behind_its_mark_a_claim_reads_no_dead_entries_of_an_old_snapshot(
+    committed_db: None, database_url: str
+) -> None:
+    """Q45: while somebody holds an old snapshot, what was claimed stays in the index."""
+    with use("acme"), psycopg.connect(database_url) as holder:
+        holder.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        holder.execute("SELECT count(*) FROM pg_class")
+        Queue().enqueue_many(JobSpec("a", {}) for _ in range(6_000))
+        marks = Marks()
+
+        def read_by_a_batch(marks: Marks | None) -> int:
+            with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+                claims.claim("default", Wanted(["a"]), 100, "w1", None, marks=marks)
+            look, lock, _update = (query["sql"] for query in queries if "processing_jobs" in query["sql"])
+            return buffers(plan(look)) + buffers(plan(lock))
+
+        at_first = read_by_a_batch(marks.fresh(0.0))
+        for _ in range(50):
+            behind_marks = read_by_a_batch(marks.fresh(0.1))
+        from_the_front = read_by_a_batch(None)
+
+    assert behind_marks < at_first * 1.5
+    assert from_the_front > behind_marks * 3
