@@ -49,6 +49,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "dms_project.health.ReadinessMiddleware",  # first: a probe needs no https, no tenant, no session
+    "dms_project.metrics.MetricsMiddleware",
     "dms_project.malformed.MalformedMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dms_project.browser_policy.BrowserPolicyMiddleware",
@@ -89,6 +90,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # everything in a request but its fil
 DATA_UPLOAD_MAX_NUMBER_FILES = 10
 DMS_MAX_UPLOAD_BYTES = env.int("DMS_MAX_UPLOAD_BYTES", 2 * 1024**3, validate=validate.Range(min=1))
 
+# Whoever has it may read /metrics from other machines, too.
+DMS_METRICS_TOKEN = env.str("DMS_METRICS_TOKEN", None, validate=validate.Length(min=20))
 # Of these a few are kept for probes (dms_project/wsgi.py); each of the others may hold a database connection.
 DMS_WEB_THREADS = env.int("DMS_WEB_THREADS", 16, validate=validate.Range(min=5))
 DMS_OPERATORS_HOST = env.str("DMS_OPERATORS_HOST", "localhost")

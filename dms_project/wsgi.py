@@ -16,7 +16,7 @@ from dms_project.thread_reserve import ThreadReserve
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
 
-LIVE, READY = "/healthz", "/readyz"
+LIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
 PROBE_THREADS = 4
 BOOT_FAILED = 3  # gunicorn's status for "don't start this worker again"
 
@@ -58,7 +58,7 @@ def busy(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
 
 with one_line_errors():
     places = settings.DMS_WEB_THREADS - PROBE_THREADS
-    _django = ThreadReserve(LoadingDjango(), limit=places, refuse=busy, unlimited=[READY])
+    _django = ThreadReserve(LoadingDjango(), limit=places, refuse=busy, unlimited=[READY, METRICS])
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -30,6 +30,7 @@ PASSWORD = "password-of-ada-4711"
 WRONG_PASSWORD = "password-mistyped-4711"
 WRONG_TOKEN = "dms_token-mistyped-4711"
 IN_A_HEADER = "token-in-a-broken-header-4711"
+METRICS_TOKEN = "token-for-the-metrics-4711"
 DATABASE_PASSWORD = "password-of-the-database-4711"
 DJANGO_KEY = "django-secret-key-4711-0123456789-abcdefghijklmnopqrstuvwxyz"
 SEARCH = "searched-for-4711"
@@ -64,6 +65,7 @@ def site(url: str, s3: S3Server, committed_db: None, tmp_path: Path, monkeypatch
         "DJANGO_SECRET_KEY": DJANGO_KEY,
         "DMS_LOG_FORMAT": "json",  # which says all that text does, and more
         "DMS_LOG_LEVEL": "DEBUG",
+        "DMS_METRICS_TOKEN": METRICS_TOKEN,
         "DMS_S3_BUCKET": BUCKET,
         "DMS_S3_ENDPOINT_URL": f"http://127.0.0.1:{s3.port}",
         "AWS_DEFAULT_REGION": "us-east-1",
@@ -119,6 +121,8 @@ def work(site: Site, s3: S3Server, caller: Caller, token: str) -> None:
     assert caller.send("GET", f"/?q={SEARCH}")[0] == 200
     assert caller.send("GET", "/api/documents", Authorization=f"Bearer {WRONG_TOKEN}")[0] == 401
     assert caller.send("GET", f"/api/documents?q={SEARCH}", **authorized)[0] == 200
+    for metrics_token, status in ((METRICS_TOKEN, 200), (WRONG_TOKEN, 401)):
+        assert caller.send("GET", "/metrics", Authorization=f"Bearer {metrics_token}")[0] == status
     caller.send_garbage(f"GET /?token={IN_A_HEADER}\r\n\r\n")
     caller.send_garbage(f"GET / HTTP/1.1\r\nHost: acme.localhost\r\nAuthorization: {IN_A_HEADER}\x00\r\n\r\n")
 
