@@ -26,6 +26,11 @@ STOP_SECONDS = 15
 UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-._")
 
 
+def escaped(part: str) -> str:
+    """Escape a part of a URL, capitals too: URL parsers lower-case a host name, which may be a socket's folder."""
+    return "".join(chr(b) if b in UNESCAPED else f"%{b:02x}" for b in os.fsencode(part))
+
+
 class PostgresError(Exception):
     """The server can't be set up, started or stopped; the message is one line for a person."""
 
@@ -46,9 +51,7 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """``DATABASE_URL`` of the server."""
-        # Capitals are escaped too: URL parsers lower-case a host name, which the folder stands for.
-        host = "".join(chr(b) if b in UNESCAPED else f"%{b:02x}" for b in os.fsencode(self._socket_dir))
-        return f"postgresql://postgres@{host}/{DATABASE}"
+        return f"postgresql://postgres@{escaped(str(self._socket_dir))}/{DATABASE}"
 
     @property
     def _socket_dir(self) -> Path:

@@ -8,7 +8,6 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from django.db import connection, connections
@@ -16,6 +15,12 @@ from django.test.utils import setup_databases, teardown_databases
 from psycopg.sql import SQL, Identifier
 
 from dms_project.tenancy import use
+from scripts.postgres import escaped
+from tests.parallel import (  # noqa: F401 - hooks
+    pytest_collection_modifyitems,
+    pytest_xdist_auto_num_workers,
+    pytest_xdist_make_scheduler,
+)
 
 TENANTS = {"acme": "acme.localhost", "globex": "globex.localhost"}
 # What a migrate writes stays: tests may rely on it, and nothing but a migrate brings it back.
@@ -73,10 +78,9 @@ def committed_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None
 def database_url(django_db_setup: None) -> str:
     """The test database's URL, for the environment of a program that the test starts."""
     settings = connection.settings_dict
-    user = quote(settings["USER"], safe="")
-    password = f":{quote(settings['PASSWORD'], safe='')}" if settings["PASSWORD"] else ""
-    host = quote(settings["HOST"], safe="")  # a socket's directory, too
-    return f"postgresql://{user}{password}@{host}:{settings['PORT'] or 5432}/{settings['NAME']}"
+    password = f":{escaped(settings['PASSWORD'])}" if settings["PASSWORD"] else ""
+    server = f"{escaped(settings['HOST'])}:{settings['PORT'] or 5432}"
+    return f"postgresql://{escaped(settings['USER'])}{password}@{server}/{settings['NAME']}"
 
 
 def _create_missing_tenants() -> None:

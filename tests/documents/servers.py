@@ -13,6 +13,7 @@ from pathlib import Path
 from django.core.files.storage import storages
 
 from documents.storage import ObjectStore, object_store
+from scripts.leash import leashed
 
 KEY, SECRET, BUCKET = "test-key", "test-secret-key", "documents"
 _PORTS = (
@@ -38,16 +39,18 @@ class S3Server:
         self.port = ports["s3.port"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [
-                    str(Path(sys.executable).parent / "weed"),
-                    "mini",
-                    f"-dir={folder}",
-                    "-ip=127.0.0.1",
-                    "-ip.bind=127.0.0.1",
-                    "-webdav=false",
-                    "-admin.ui=false",
-                    *(f"-{name}={port}" for name, port in ports.items()),
-                ],
+                leashed(
+                    [
+                        str(Path(sys.executable).parent / "weed"),
+                        "mini",
+                        f"-dir={folder}",
+                        "-ip=127.0.0.1",
+                        "-ip.bind=127.0.0.1",
+                        "-webdav=false",
+                        "-admin.ui=false",
+                        *(f"-{name}={port}" for name, port in ports.items()),
+                    ]
+                ),
                 cwd=folder,
                 env={
                     "HOME": str(folder),

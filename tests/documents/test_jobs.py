@@ -24,6 +24,7 @@ from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from scripts.leash import leashed
 from tests.documents import files
 from tests.documents.http import Api
 from tests.documents.servers import FaultyConnection
@@ -179,7 +180,7 @@ def test_payloads_hold_ids_only(api: Api, tmp_path: Path) -> None:
 
 def worker(database_url: str, tmp_path: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "manage.py", "runworker"],
+        leashed([sys.executable, "manage.py", "runworker"]),
         cwd=ROOT,
         env=os.environ
         | {

@@ -14,9 +14,11 @@ from typing import Any
 
 import psutil
 
+from scripts.leash import leashed
 from tests.documents.servers import free_ports
 
 ROOT = Path(__file__).parent.parent.parent
+GUNICORN = ("-m", "gunicorn", "-c", "python:dms_project.gunicorn_conf", "dms_project.wsgi")
 _HEAD = b'--B\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n'
 _TAIL = b"\r\n--B--\r\n"
 
@@ -29,7 +31,7 @@ class WebServer:
         self.log = storage.parent / "web.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", "-c", "python:dms_project.gunicorn_conf", "dms_project.wsgi"],
+                leashed([sys.executable, *GUNICORN]),
                 cwd=ROOT,
                 env=os.environ
                 | {

@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 
 import psutil
 
+from scripts.leash import leashed
+
 TREE = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "var", "__pycache__", ".mypy_cache", ".*_cache", ".hypothesis")
 T = TypeVar("T")
@@ -97,7 +99,7 @@ class Run:
     def start(self) -> None:
         with self.log.open("wb") as log:
             self.make = psutil.Popen(
-                ["make", f"VENV={sys.prefix}", "run", f"PORT={self.port}"],
+                leashed(["make", f"VENV={sys.prefix}", "run", f"PORT={self.port}"]),
                 cwd=self.clone, env=clean_environment(), stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 

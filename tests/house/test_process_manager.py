@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from scripts.leash import leashed
 from scripts.process_manager import FIRST_DELAY, HEALTHY_SECONDS, LONGEST_DELAY, next_delay
 from tests.house.clone import TREE, eventually
 
@@ -38,7 +39,8 @@ class Managed:
     def __init__(self, log: Path, scripts: tuple[str, ...]) -> None:
         self.log = log
         with log.open("wb") as out:
-            self.process = psutil.Popen([sys.executable, "-c", DRIVER, *scripts], cwd=TREE, stdout=out, stderr=out)
+            command = leashed([sys.executable, "-c", DRIVER, *scripts])
+            self.process = psutil.Popen(command, cwd=TREE, stdout=out, stderr=out)
 
     def lines(self, name: str) -> list[str]:
         """What one program, or the manager about it, has printed so far."""

@@ -13,27 +13,31 @@ import psutil
 import psycopg
 import pytest
 
+from scripts.leash import leashed
 from scripts.postgres import EmbeddedPostgres
 from scripts.postgres_home import PostgresHome, lay_out
 from tests.house.clone import clean_environment, eventually, make
 
-# A test that uses the database, and one that says that it runs and goes on for long.
+# A test that uses the database, and one that says that it runs, with a program of its own, and goes on for long.
 PLANTED = """
-import time
+import subprocess
 from pathlib import Path
+from scripts.leash import leashed
 
 def test_short(django_db_setup): pass
 
-def test_long():
-    Path("running").touch()
-    time.sleep(100)
+def test_long(django_db_setup):
+    with subprocess.Popen(leashed(["sleep", "100"])):
+        Path(__file__).with_suffix(".running").touch()
 """
+PROCESSES = 2  # each gets a file
 
 
 @pytest.fixture
 def home(clone: Path) -> Iterator[PostgresHome]:
     """Where the clone's test server would be."""
-    (clone / "tests/test_planted.py").write_text(PLANTED)
+    for number in range(PROCESSES):
+        (clone / f"tests/test_planted_{number}.py").write_text(PLANTED)
     home = lay_out(clone / "var/test-postgres")
     home.remove()
     yield home
@@ -42,38 +46,49 @@ def home(clone: Path) -> Iterator[PostgresHome]:
     left.home.remove()
 
 
-def begin_long_test(clone: Path) -> psutil.Popen:
+def begin_long_tests(clone: Path) -> psutil.Popen:
+    """Run a long test in each of two processes, and return once they do."""
+    files = " ".join(f"tests/test_planted_{number}.py" for number in range(PROCESSES))
     run = psutil.Popen(
-        ["make", f"VENV={sys.prefix}", "test", "ARGS=tests/test_planted.py -k long"],
+        leashed(["make", f"VENV={sys.prefix}", "test", f"ARGS={files} -k long -n {PROCESSES}"]),
         cwd=clone, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
-    eventually((clone / "running").exists, 60)
+    eventually(lambda: len(running(clone)) == PROCESSES, 60)
     return run
 
 
-def test_an_interrupted_a_killed_and_a_whole_run_leave_nothing_behind(clone: Path, home: PostgresHome) -> None:
-    interrupted = begin_long_test(clone)
-    processes = interrupted.children(recursive=True)
-    os.killpg(interrupted.pid, signal.SIGINT)  # as Ctrl-C does
-    assert interrupted.wait(30) != 0
-    assert psutil.wait_procs(processes, timeout=10)[1] == []
+def running(clone: Path) -> list[Path]:
+    return list((clone / "tests").glob("*.running"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_leaves_nothing_behind(number: signal.Signals, clone: Path, home: PostgresHome) -> None:
+    begun = begin_long_tests(clone)
+    processes = begun.children(recursive=True)
+    if number == signal.SIGINT:
+        os.killpg(begun.pid, number)  # as Ctrl-C does
+    else:
+        begun.send_signal(number)
+    assert begun.wait(30) != 0
+    assert psutil.wait_procs(processes, timeout=20)[1] == []
     assert not home.base.exists()
 
-    (clone / "running").unlink()
-    killed = begin_long_test(clone)
+
+def test_after_a_run_that_was_killed_a_whole_one_leaves_nothing_behind(clone: Path, home: PostgresHome) -> None:
+    killed = begin_long_tests(clone)
     processes = killed.children(recursive=True)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
-    assert psutil.wait_procs(processes, timeout=10)[1] == []
+    assert psutil.wait_procs(processes, timeout=30)[1] == []
 
-    whole = make(clone, "test", "ARGS=tests/test_planted.py -k short")
+    whole = make(clone, "test", "ARGS=tests/test_planted_0.py -k short")
     assert whole.returncode == 0, whole.stdout + whole.stderr
     assert "1 passed" in whole.stdout
     assert not home.base.exists()
 
 
 def test_reset_removes_what_a_killed_run_left(clone: Path, home: PostgresHome) -> None:
-    killed = begin_long_test(clone)
+    killed = begin_long_tests(clone)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
     assert home.base.exists()

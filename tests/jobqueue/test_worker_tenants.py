@@ -57,7 +57,8 @@ def test_a_tenant_whose_jobs_vanish_while_one_runs_does_not_cost_the_others_thei
     workers = [start("--concurrency", "4", stale_lock_after=1.5)]
     both.have_started(orphan)
     both.have_started(running)
-    workers.append(start(stale_lock_after=1.5))
+    workers.append(start("--name", "second", stale_lock_after=1.5))
+    workers[1].has_said("worker second")
 
     execute("DROP TABLE a_first_one.processing_jobs")
     dropped_at = [row.locked_at for row in running.rows()]

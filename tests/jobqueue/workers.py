@@ -15,6 +15,7 @@ import psutil
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from scripts.leash import leashed
 from tests.jobqueue.waiting import eventually
 from tests.testjobs import ledger
 
@@ -29,7 +30,7 @@ class WorkerProcess:
         self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "runworker", *arguments],
+                leashed([sys.executable, "manage.py", "runworker", *arguments]),
                 cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -55,7 +56,8 @@ class WorkerProcess:
         self.process.send_signal(number)
 
     def terminate(self) -> int:
-        """Stop it in the orderly way and return its exit status."""
+        """Stop it in the orderly way, once it is up, and return its exit status."""
+        self.has_said("worker ")
         self.signal(signal.SIGTERM)
         return self.status()
 

@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
+from scripts.leash import leashed
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [f"t{number:02}" for number in range(1, 11)]
 
@@ -45,7 +47,7 @@ class Fleet:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "manage.py", *arguments],
+            leashed([sys.executable, "manage.py", *arguments]),
             env=self.environment,
             cwd=ROOT,
             stdout=subprocess.PIPE,

@@ -1,0 +1,47 @@
+"""How pytest-xdist spreads the tests over its processes, each of which has a database of its own.
+
+A file stays in one process, and so do the files that share something costly: a browser, a running system. What takes
+longest is dealt out first, so that no process is left with it at the end.
+"""
+
+import os
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+# What its tests share, by the beginning of their path: the longest first.
+SHARED = {
+    "tests/house/test_health.py": "a running system",
+    "tests/house/test_production.py": "a running system",
+    "tests/house/test_run.py": "a running system",
+    "tests/pages/": "a browser",
+}
+
+
+def unit(nodeid: str) -> str:
+    """Name what has to run in one process with this test."""
+    return next((shared for start, shared in SHARED.items() if nodeid.startswith(start)), nodeid.partition("::")[0])
+
+
+class ByUnit(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByUnit:
+    config.option.loadscopereorder = False  # it knows how many tests a unit has, not how long they take
+    return ByUnit(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the processors, since many a test waits for the programs that it started."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = list(dict.fromkeys(SHARED.values()))
+    items.sort(key=lambda item: order.index(name) if (name := unit(item.nodeid)) in order else len(order))
