@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -72,8 +73,9 @@ def claim(
         token: To be the claim's ``lock_token``; None: a new one.
     """
     if wanted.alone:
-        jobs = list(_locked(_lonely(using, wanted))[:1])
-        return Claimed(_taken(using, jobs, worker_id, holder_key, token), full=bool(jobs))
+        alone = list(_lonely(using, wanted).annotate(now=Now()).select_for_update(skip_locked=True)[:1])
+        taken = _taken(using, alone, alone[0].now, worker_id, holder_key, token) if alone else []
+        return Claimed(taken, full=bool(alone))
     due = look_for_due_jobs(
         using,
         limit=limit,
@@ -82,9 +84,10 @@ def claim(
         queue_names=wanted.queue_names,
         marks=marks,
     )
-    jobs = []
+    jobs: list[ProcessingJob] = []
     for lane, share in due.takes:
-        found = list(_locked(_in_lane(using, lane, marks.places.get(lane) if marks else None, wanted.alone))[:share])
+        rest = _in_lane(using, lane, marks.places.get(lane) if marks else None, wanted.alone)
+        found = list(rest.select_for_update(skip_locked=True)[:share])
         jobs += found
         if marks is not None and found:
             marks.advance(lane, Place(found[-1].available_at, found[-1].pk), time.monotonic())
@@ -92,7 +95,7 @@ def claim(
         jobs.sort(key=lambda job: (-job.priority, job.available_at, job.pk))
     jobs = _leave_the_lonely(jobs)
     return Claimed(
-        _taken(using, jobs, worker_id, holder_key, token),
+        _taken(using, jobs, due.now, worker_id, holder_key, token),
         full=len(jobs) == limit or any(job.worker_deaths for job in jobs),
         seconds_to_next=due.seconds_to_next,
     )
@@ -133,10 +136,6 @@ def _in_lane(using: str, lane: Lane, after: Place | None, alone: bool | None) ->
     return due.order_by("available_at", "id")
 
 
-def _locked(due: QuerySet[ProcessingJob]) -> QuerySet[ProcessingJob]:
-    return due.annotate(now=Now()).select_for_update(skip_locked=True)
-
-
 def _leave_the_lonely(jobs: list[ProcessingJob]) -> list[ProcessingJob]:
     """Cut a batch so that a job whose worker died is alone; the rest is unlocked at the end of the transaction."""
     for position, job in enumerate(jobs):
@@ -146,15 +145,20 @@ def _leave_the_lonely(jobs: list[ProcessingJob]) -> list[ProcessingJob]:
 
 
 def _taken(
-    using: str, jobs: Sequence[ProcessingJob], worker_id: str, holder_key: int | None, token: UUID | None
+    using: str,
+    jobs: Sequence[ProcessingJob],
+    now: datetime,
+    worker_id: str,
+    holder_key: int | None,
+    token: UUID | None,
 ) -> list[ProcessingJob]:
     """Write the claim into the rows, which are locked, and into the objects."""
     if not jobs:
         return []
     claim: dict[str, Any] = {
         "status": JobStatus.PROCESSING,
-        "locked_at": jobs[0].now,  # type: ignore[attr-defined]  # annotated
-        "started_at": jobs[0].now,  # type: ignore[attr-defined]
+        "locked_at": now,
+        "started_at": now,
         "locked_by": worker_id,
         "lock_token": token or uuid4(),
         "holder_key": holder_key,

@@ -13,7 +13,7 @@ from jobqueue.queue import Queue
 from jobqueue.tenant_source import TenantSource
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Claim:
     """A job that this worker holds, and the tenant whose job it is. Two claims of one job are not equal."""
 
@@ -25,7 +25,7 @@ class Claim:
         return f"job={self.job.pk} type={self.job.job_type} attempt={self.job.attempts}{tenant}"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Ending:
     """How an attempt ended: with a result, or with an error."""
 

@@ -81,6 +81,8 @@ class Due:
 
     #: In claim order of their first job. Jobs whose worker died are never among several.
     takes: Sequence[tuple[Lane, int]]
+    #: The database's clock.
+    now: datetime
     #: Until the next job that isn't due yet; None if there is none.
     seconds_to_next: float | None
 

@@ -224,6 +224,7 @@ _MARKED = """
         %(marked_at)s::timestamptz[], %(marked_ids)s::bigint[]
     )
 """
+_CLAIM_ORDER = "priority DESC, available_at, id"
 _DUE = """
 places (job_type, queue_name, priority, after_at, after_id) AS MATERIALIZED ({places}),
 due AS MATERIALIZED (
@@ -236,7 +237,7 @@ due AS MATERIALIZED (
           AND worker_deaths < %(deaths_below)s
         ORDER BY available_at, id LIMIT %(limit)s
     ) AS job
-    ORDER BY place.priority DESC, job.available_at, job.id LIMIT %(limit)s
+    ORDER BY {order} LIMIT %(limit)s
 ),
 next AS (
     SELECT extract(epoch FROM min(job.available_at) - statement_timestamp())::float8 AS seconds
@@ -247,9 +248,10 @@ next AS (
         ORDER BY available_at LIMIT 1
     ) AS job
 )
-SELECT next.seconds, due.job_type, due.queue_name, due.priority, due.worker_deaths
-FROM next LEFT JOIN due ON true
-ORDER BY due.priority DESC, due.available_at, due.id
+SELECT (SELECT seconds FROM next), statement_timestamp(),
+       array_agg(job_type ORDER BY {order}), array_agg(queue_name ORDER BY {order}),
+       array_agg(priority ORDER BY {order}), array_agg(worker_deaths ORDER BY {order})
+FROM due
 """
 
 
@@ -273,20 +275,18 @@ def look_for_due_jobs(
             "marked_at": [place.available_at for place in marks.places.values()],
             "marked_ids": [place.id for place in marks.places.values()],
         }
-        statement = "WITH " + _DUE.format(places=_MARKED)
+        statement = "WITH " + _DUE.format(places=_MARKED, order=_CLAIM_ORDER)
     else:
         parameters |= {
             "job_types": None if job_types is None else list(job_types),
             "queue_names": None if queue_names is None else list(queue_names),
         }
         types = _ALL_TYPES if job_types is None else _GIVEN_TYPES
-        statement = f"WITH RECURSIVE types (job_type) AS ({types}), lanes AS ({_LANES_OF_TYPES}), " + _DUE.format(
-            places=_FRONT
-        )
+        due = _DUE.format(places=_FRONT, order=_CLAIM_ORDER)
+        statement = f"WITH RECURSIVE types (job_type) AS ({types}), lanes AS ({_LANES_OF_TYPES}), {due}"
     with connections[using].cursor() as cursor:
         cursor.execute(statement, parameters)
-        rows = cursor.fetchall()
-    return Due(
-        shares((Lane(*row[1:4]), row[4]) for row in rows if row[1] is not None),
-        seconds_to_next=rows[0][0],
-    )
+        seconds_to_next, now, *columns = cursor.fetchone()
+    *lanes_of_jobs, worker_deaths = (column or [] for column in columns)  # NULL if nothing is due
+    found = zip(map(Lane, *lanes_of_jobs), worker_deaths, strict=True)
+    return Due(shares(found), now, seconds_to_next)

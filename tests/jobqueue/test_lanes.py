@@ -54,7 +54,7 @@ def test_claims_over_all_lanes_come_by_priority_then_due_time_then_id(
         )
         marks = Marks() if marked else None
         taken: list[int] = []
-        for _ in range(len(jobs) + 2):
+        for _ in range(2 * len(jobs) + 2):
             found = claims.claim("default", Wanted(types, queues), limit, "w1", None, marks=marks and marks.fresh(0.0))
             assert len(found.jobs) <= limit
             assert found.full == (len(found.jobs) == limit)
