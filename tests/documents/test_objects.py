@@ -27,7 +27,9 @@ def test_of_some_keys_those_of_versions_are_told_in_the_trash_too(api: Api, tena
     assert objects.owned_among([key, *strangers]) == {key}
 
 
-@pytest.mark.parametrize("key", ["", "acme", "acme/x/1/original", "../etc", f"acme/{UUID(int=1)}/0/original", "a/b/c/d/e"])
+@pytest.mark.parametrize(
+    "key", ["", "acme", "acme/x/1/original", "../etc", f"acme/{UUID(int=1)}/0/original", "a/b/c/d/e"]
+)
 def test_what_is_no_key_has_no_parts(key: str) -> None:
     assert parse_key(key) is None
 
