@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from jobqueue.lanes import Lane, Marks, Place
-from jobqueue.models import RUN_ALONE_AFTER_DEATHS, ProcessingJob
+from jobqueue.models import RUN_ALONE_AFTER_DEATHS, PausedQueue, ProcessingJob
 from jobqueue.statements import look_for_due_jobs
 from jobqueue.states import JobStatus
 
@@ -118,7 +118,8 @@ def _due(using: str) -> QuerySet[ProcessingJob]:
 
 
 def _lonely(using: str, wanted: Wanted) -> QuerySet[ProcessingJob]:
-    due = _due(using).filter(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS)
+    paused = PausedQueue.objects.using(using).values("queue_name")
+    due = _due(using).filter(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS).exclude(queue_name__in=paused)
     if wanted.job_types is not None:
         due = due.filter(job_type__in=wanted.job_types)
     if wanted.queue_names is not None:

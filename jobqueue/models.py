@@ -1,4 +1,4 @@
-"""The one table of the queue."""
+"""The tables of the queue."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -114,3 +114,16 @@ class ProcessingJob(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_type} {self.pk}"
+
+
+class PausedQueue(models.Model):
+    """A queue from which nothing is claimed. Written only by ``jobqueue.queue``."""
+
+    queue_name = models.CharField(max_length=NAME_MAX_LENGTH, primary_key=True)
+    paused_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "paused_queues"
+
+    def __str__(self) -> str:
+        return self.queue_name

@@ -18,7 +18,7 @@ from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDead
 from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
-from jobqueue.models import WORKER_NAME_MAX_LENGTH, ProcessingJob
+from jobqueue.models import NAME_MAX_LENGTH, WORKER_NAME_MAX_LENGTH, PausedQueue, ProcessingJob
 from jobqueue.specs import JobSpec, check_integer, check_names, check_text
 from jobqueue.statements import dead_workers_suspected
 from jobqueue.states import JobStatus, Outcome
@@ -362,6 +362,31 @@ class Queue:
                 **UNLOCKED,
             )
         )
+
+    def pause(self, queue_name: str) -> bool:
+        """Let nothing be claimed from a queue until it is resumed; what runs goes on. In effect when it commits.
+
+        A worker may begin what it has taken in advance: up to 50 ms of work.
+
+        Returns:
+            False if it was paused before.
+
+        Raises:
+            InvalidJob: That can't be a queue's name.
+        """
+        check_text("queue_name", queue_name, NAME_MAX_LENGTH)
+        return PausedQueue.objects.using(self.using).get_or_create(queue_name=queue_name)[1]
+
+    def resume(self, queue_name: str) -> bool:
+        """Let a paused queue be served again, and wake the workers; False if it was not paused."""
+        deleted, _ = PausedQueue.objects.using(self.using).filter(queue_name=queue_name).delete()
+        if deleted:
+            wake_after_commit(self.using)
+        return bool(deleted)
+
+    def paused_queues(self) -> list[str]:
+        """Return the names of the paused queues, in order."""
+        return list(PausedQueue.objects.using(self.using).order_by("queue_name").values_list("queue_name", flat=True))
 
     def status(self, job_id: int) -> str:
         """Return the job's status.

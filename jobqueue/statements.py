@@ -216,13 +216,15 @@ _FRONT = """
     FROM unnest(
         ARRAY(SELECT job_type FROM lanes), ARRAY(SELECT queue_name FROM lanes), ARRAY(SELECT priority FROM lanes)
     ) AS lane (job_type, queue_name, priority)
-    WHERE %(queue_names)s::text[] IS NULL OR queue_name = ANY (%(queue_names)s::text[])
+    WHERE (%(queue_names)s::text[] IS NULL OR queue_name = ANY (%(queue_names)s::text[]))
+      AND queue_name NOT IN (SELECT queue_name FROM paused_queues)
 """
 _MARKED = """
     SELECT * FROM unnest(
         %(job_types)s::text[], %(queue_names)s::text[], %(priorities)s::smallint[],
         %(marked_at)s::timestamptz[], %(marked_ids)s::bigint[]
-    )
+    ) AS lane (job_type, queue_name, priority, after_at, after_id)
+    WHERE queue_name NOT IN (SELECT queue_name FROM paused_queues)
 """
 _CLAIM_ORDER = "priority DESC, available_at, id"
 _DUE = """

@@ -11,8 +11,9 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.forms.models import model_to_dict
 
 from jobqueue.conf import conf
+from jobqueue.counts import count_jobs
 from jobqueue.error_text import summary
-from jobqueue.exceptions import JobNotFound, NotDeadLettered
+from jobqueue.exceptions import InvalidJob, JobNotFound, NotDeadLettered
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.states import JobStatus
@@ -33,7 +34,7 @@ _limit.__name__ = "number from 1 to 100000"  # argparse puts it into its message
 class Command(BaseCommand):
     """Each subcommand is one verb of ``jobqueue.queue``."""
 
-    help = "List and show jobs; requeue or discard dead letters; cancel jobs."
+    help = "List, show and count jobs; requeue or discard dead letters; cancel jobs; pause and resume queues."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the subcommands; each takes --json and, in a project with tenants, --tenant."""
@@ -50,8 +51,11 @@ class Command(BaseCommand):
             ("cancel", "end jobs that wait or run"),
         ):
             verbs.add_parser(verb, help=text).add_argument("ids", nargs="+", type=int, metavar="ID")
+        for verb, text in (("pause", "claim nothing from queues"), ("resume", "serve paused queues again")):
+            verbs.add_parser(verb, help=text).add_argument("queues", nargs="+", metavar="Q")
+        verbs.add_parser("stats", help="how many jobs wait, run and are dead letters, and since when the oldest waits")
         for sub in verbs.choices.values():
-            sub.add_argument("--tenant", metavar="T", help="whose jobs; 'list' shows every tenant's without it")
+            sub.add_argument("--tenant", metavar="T", help="whose jobs; verbs without ids mean every tenant without it")
             sub.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -62,7 +66,13 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         names = _chosen(tenants, options["tenant"])
         if options["verb"] == "list":
-            self._list(tenants, names, options)
+            self._show_rows([row for name in names for row in self._rows(tenants, name, options)], options["json"])
+            return
+        if options["verb"] == "stats":
+            self._show_rows([self._stats(tenants, name) for name in names], options["json"])
+            return
+        if options["verb"] in ("pause", "resume"):
+            self._switch(tenants, names, options)
             return
         if len(names) > 1:
             raise CommandError("Ids are the tenant's own: say which one with --tenant.")
@@ -72,9 +82,8 @@ class Command(BaseCommand):
             else:
                 self._decide(options["verb"], options["ids"], options["json"])
 
-    def _list(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
-        rows = [row for name in names for row in self._rows(tenants, name, options)]
-        if options["json"]:
+    def _show_rows(self, rows: list[dict[str, Any]], as_json: bool) -> None:
+        if as_json:
             self.stdout.write(json.dumps(rows, cls=DjangoJSONEncoder, indent=2))
         elif rows:
             self._table(rows)
@@ -88,6 +97,35 @@ class Command(BaseCommand):
             for job in jobs.order_by("-id").values(*_LISTED, "last_error")[: options["limit"]]:
                 job["last_error"] = summary(job["last_error"])
                 yield ({"tenant": name} if name else {}) | job
+
+    def _stats(self, tenants: TenantSource, name: str) -> dict[str, Any]:
+        with tenants.use(name):
+            counts = count_jobs()
+            return ({"tenant": name} if name else {}) | {
+                "pending": counts.pending,
+                "processing": counts.processing,
+                "dead_letter": counts.dead_letter,
+                "oldest_due": counts.oldest_due,
+                "paused_queues": Queue().paused_queues(),
+            }
+
+    def _switch(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
+        """Pause or resume queues, here or in every tenant; what is so already is no error."""
+        switched = []
+        for name in names:
+            with tenants.use(name):
+                act = Queue().pause if options["verb"] == "pause" else Queue().resume
+                try:
+                    done = [queue for queue in options["queues"] if act(queue)]
+                except InvalidJob as error:
+                    raise CommandError(str(error)) from error
+                switched.append(({"tenant": name} if name else {}) | {options["verb"]: done})
+        if options["json"]:
+            self.stdout.write(json.dumps(switched))
+            return
+        for row in switched:
+            where = f"{row['tenant']}: " if "tenant" in row else ""
+            self.stdout.write(f"{where}{options['verb']}: {', '.join(row[options['verb']]) or 'nothing to do'}")
 
     def _table(self, rows: list[dict[str, Any]]) -> None:
         cells = [[_text(value)[:60] for value in row.values()] for row in rows]
@@ -158,6 +196,8 @@ def _chosen(tenants: TenantSource, wanted: str | None) -> list[str]:
 
 def _text(value: Any) -> str:
     if value is None or value == "":
+        return "-"
+    if value == []:
         return "-"
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
