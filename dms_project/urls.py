@@ -12,9 +12,13 @@ from documents.pages import errors
 # Browsers ask for it beside pages that don't name an icon: the admin's.
 icon = RedirectView.as_view(url=lazy(static, str)("documents/icon.svg"))
 
+# The admin, but for its redirect to an object's own page: no model has one, and it fails on an id that is no UUID.
+_urls, _app_name, _namespace = admin.site.urls
+admin_urls = [url for url in _urls if getattr(url, "name", "") != "view_on_site"], _app_name, _namespace
+
 urlpatterns = [
     path("favicon.ico", icon),
-    path("admin/", admin.site.urls),
+    path("admin/", admin_urls),
     path("api/", api.urls),
     path("", include("dms_project.logins.urls")),
     path("", include("documents.pages.urls")),

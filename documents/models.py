@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from dms_project.tenancy.relations import set_null_where_it_lives
 from documents.states import AuditAction, DocumentStatus
 
 TITLE_MAX_LENGTH = 255
@@ -27,7 +28,7 @@ class Document(models.Model):
     steps = models.JSONField(db_default=[], help_text="name, status, reason and detail of each step that has ended")
     # A number, not a foreign key: the queue removes jobs that ended long ago.
     job_id = models.BigIntegerField(null=True, help_text="the job that processes it, or did so last")
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, set_null_where_it_lives, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     deleted_at = models.DateTimeField(null=True, help_text="when it was moved to the trash")
     title_search = models.GeneratedField(

@@ -3,11 +3,12 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from dms_project.tenancy.context import current
 from dms_project.tenancy.models import Domain, Tenant
-from dms_project.tenancy.names import PUBLIC
+from dms_project.tenancy.routers import lives_in
 
 
 class ReadOnly:
@@ -23,22 +24,34 @@ class ReadOnly:
         return False
 
 
-class ReadOnlyInPublic(ReadOnly):
-    """The same, which does not exist on a tenant's host."""
+class ReadOnlyWhereItLives(ReadOnly):
+    """The same, for models whose tables only some schemas have: at the hosts of the others nothing is there.
+
+    Not even the ids are looked up there: Django's admin looks before it asks for a permission.
+    """
+
+    opts: Any
+
+    def _is_here(self) -> bool:
+        return lives_in(self.opts.app_label, current())
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return current() == PUBLIC and super().has_view_permission(request, obj)  # type: ignore[misc]  # ModelAdmin's
+        return self._is_here() and super().has_view_permission(request, obj)  # type: ignore[misc]  # ModelAdmin's
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return current() == PUBLIC and super().has_module_permission(request)  # type: ignore[misc]  # ModelAdmin's
+        return self._is_here() and super().has_module_permission(request)  # type: ignore[misc]  # ModelAdmin's
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]  # ModelAdmin's
+        return rows if self._is_here() else rows.none()
 
 
-class DomainInline(ReadOnlyInPublic, admin.TabularInline):
+class DomainInline(ReadOnlyWhereItLives, admin.TabularInline):
     model = Domain
 
 
 @admin.register(Tenant)
-class TenantAdmin(ReadOnlyInPublic, admin.ModelAdmin):
+class TenantAdmin(ReadOnlyWhereItLives, admin.ModelAdmin):
     list_display = ["schema_name", "created_at"]
     search_fields = ["schema_name", "domains__host"]
     inlines = [DomainInline]

@@ -6,7 +6,9 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.db.models import DO_NOTHING, Model
 
+from dms_project.tenancy.relations import set_null_where_it_lives
 from dms_project.tenancy.routers import lives_in
 
 ENGINE = "dms_project.tenancy.postgresql"
@@ -58,19 +60,43 @@ def check_split_of_apps(**kwargs: Any) -> Iterator[CheckMessage]:
 @register
 def check_relations(**kwargs: Any) -> Iterator[CheckMessage]:
     """Find foreign keys to tables that are missing where the model lives."""
+    for field, other in _foreign_keys():
+        here = field.model._meta.app_label
+        if _is_missing_somewhere(other._meta.app_label, where=here):
+            yield Error(
+                f"{field} points to {other._meta.label}, which is not in every schema that has {here!r}.",
+                hint="See TENANCY_PUBLIC_APPS and TENANCY_TENANT_APPS.",
+                obj=field.model,
+                id="tenancy.E006",
+            )
+
+
+@register
+def check_deletions(**kwargs: Any) -> Iterator[CheckMessage]:
+    """Find foreign keys whose table Django would look for, when what they point to goes, where it is missing."""
+    for field, other in _foreign_keys():
+        here = field.model._meta.app_label
+        harmless = field.remote_field.on_delete in (set_null_where_it_lives, DO_NOTHING)
+        if _is_missing_somewhere(here, where=other._meta.app_label) and not harmless:
+            yield Error(
+                f"{field} keeps a {other._meta.verbose_name} from being deleted in schemas that have no {here!r}.",
+                hint="Give it on_delete=dms_project.tenancy.relations.set_null_where_it_lives, or DO_NOTHING.",
+                obj=field.model,
+                id="tenancy.E009",
+            )
+
+
+def _foreign_keys() -> Iterator[tuple[Any, type[Model]]]:
     for model in apps.get_models(include_auto_created=True):
         for field in model._meta.local_fields:
             other = field.related_model
-            if other is None or isinstance(other, str):
-                continue
-            here, there = model._meta.app_label, other._meta.app_label
-            if any(lives_in(here, kind) and not lives_in(there, kind) for kind in ("public", "tenant")):
-                yield Error(
-                    f"{field} points to {other._meta.label}, which is not in every schema that has {here!r}.",
-                    hint="See TENANCY_PUBLIC_APPS and TENANCY_TENANT_APPS.",
-                    obj=model,
-                    id="tenancy.E006",
-                )
+            if other is not None and not isinstance(other, str):
+                yield field, other
+
+
+def _is_missing_somewhere(app_label: str, where: str) -> bool:
+    """Say whether there are schemas that have the app ``where``, but not this one."""
+    return any(lives_in(where, kind) and not lives_in(app_label, kind) for kind in ("public", "tenant"))
 
 
 @register

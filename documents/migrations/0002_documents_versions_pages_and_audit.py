@@ -9,6 +9,8 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
+import dms_project.tenancy.relations
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -103,7 +105,7 @@ class Migration(migrations.Migration):
                     "created_by",
                     models.ForeignKey(
                         null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
+                        on_delete=dms_project.tenancy.relations.set_null_where_it_lives,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
                     ),

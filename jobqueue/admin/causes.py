@@ -44,6 +44,7 @@ class CausesView(View):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Decide about all dead letters of one cause; what has changed since the page was shown is left alone."""
+        self._demand(self.model_admin.has_view_permission(request))
         form = CauseForm(request.POST)
         if not form.is_valid():
             raise BadRequest("This is no choice that the page of causes offers.")

@@ -2,6 +2,9 @@
 
 import pytest
 from django.core.checks import run_checks
+from django.db.models import CASCADE
+
+from documents.models import Document
 
 
 def ids():
@@ -10,6 +13,11 @@ def ids():
 
 def test_the_projects_settings_pass():
     assert ids() == set()
+
+
+def test_a_foreign_key_that_stops_deletions_elsewhere_is_found(monkeypatch):
+    monkeypatch.setattr(Document._meta.get_field("created_by").remote_field, "on_delete", CASCADE)
+    assert ids() == {"tenancy.E009"}
 
 
 @pytest.mark.filterwarnings("ignore:Overriding setting DATABASES")

@@ -1,0 +1,91 @@
+"""Asking for a route as somebody, with nothing left behind, and what came of it."""
+
+import json
+import re
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.access.world import DOCUMENT, JOB, House, Ids
+
+_PLACEHOLDER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>.*?\)")
+_NO_DOCUMENT = "00000000-0000-4000-8000-000000000000"
+_WRITES = re.compile(r'(?:INSERT INTO|UPDATE|DELETE FROM) "?([\w".]+?)"? ')
+# Written whoever asks: that a session begins or ends, that a token was used.
+_NO_DEEDS = re.compile(r'[A-Z ]+ "django_session"|UPDATE "tokens_apitoken" SET "last_used_at"')
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``word``: the status, or ``login`` if one is sent to log in. ``written``: tables that were written to."""
+
+    status: int
+    word: str
+    body: str
+    headers: frozenset[str]
+    written: frozenset[str]
+
+    @property
+    def anonymous_body(self) -> str:
+        """The body without what differs between two requests for the same thing: ids and tokens."""
+        return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+|(?<=csrfmiddlewaretoken).{0,99}", "*", self.body)
+
+
+def url_of(path: str, ids: Ids) -> str:
+    """Fill a route's placeholders in."""
+    model = "/".join(path.split("/")[2:4])
+
+    def value(placeholder: re.Match[str]) -> str:
+        match placeholder[1] or placeholder[2]:
+            case "document_id":
+                return str(ids.get(DOCUMENT, _NO_DOCUMENT))
+            case "job_id":
+                return str(ids[JOB])
+            case "app_label":
+                return "documents"
+            case "url":
+                return "nothing"
+            case _:
+                return str(ids[model])
+
+    url = _PLACEHOLDER.sub(value, path)
+    return f"{url}?ids={ids.get(DOCUMENT, _NO_DOCUMENT)}" if url == "/states" else url
+
+
+def ask(house: House, role: str, method: str, url: str, *, host: str) -> Answer:
+    """Send a request to a host as somebody of a house, by token where the API is called; take back what it did."""
+    browser = house.browser(role, host)
+    headers = house.bearer(role) if url.startswith(("/api/documents", "/api/jobs")) else {}
+    return send(browser, method, url, headers)
+
+
+def send(browser: Client, method: str, url: str, headers: dict[str, str]) -> Answer:
+    savepoint = transaction.savepoint()
+    try:
+        with CaptureQueriesContext(connection) as queries:
+            response = _request(browser, method, url, headers)
+        body = b"".join(response) if response.streaming else response.content
+    finally:
+        transaction.savepoint_rollback(savepoint)
+    to_login = response.status_code == 302 and "/login/" in response["Location"]
+    statements = [query["sql"] for query in queries if not _NO_DEEDS.match(query["sql"])]
+    written = frozenset(found[1] for found in map(_WRITES.match, statements) if found)
+    word = "login" if to_login else str(response.status_code)
+    headers = frozenset(response.headers)
+    return Answer(response.status_code, word, body.decode(errors="replace"), headers, written)
+
+
+def _request(browser: Client, method: str, url: str, headers: dict[str, str]) -> Any:
+    if method == "POST" and url == "/api/documents":
+        file = BytesIO(b"new")
+        file.name = "new.txt"
+        return browser.post(url, {"file": file}, headers=headers)
+    if method == "POST":
+        return browser.post(url, {"title": "New", "post": "yes"}, headers=headers)
+    if method == "PATCH":
+        return browser.patch(url, json.dumps({"title": "New"}), "application/json", headers=headers)
+    return browser.generic(method, url, headers=headers)
