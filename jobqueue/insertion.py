@@ -1,11 +1,13 @@
 """Insert jobs, or find those whose idempotency keys exist, without ever breaking the caller's transaction."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from jobqueue.exceptions import InvalidJob, JobQueueError
 from jobqueue.models import ProcessingJob
 from jobqueue.specs import CheckedSpec
-from jobqueue.statements import Inserted, insert_jobs
+from jobqueue.statements import insert_jobs
+from jobqueue.states import JobStatus
 from jobqueue.wakeup import wake_after_commit
 
 # A key can be found taken and then be gone (its job was pruned in between); each round then starts afresh.
@@ -47,40 +49,40 @@ def _first_of_each_key(specs: Sequence[CheckedSpec], positions: Sequence[int]) -
 
 
 def _insert(using: str, specs: Sequence[CheckedSpec], positions: Sequence[int]) -> list[tuple[int, ProcessingJob]]:
-    rows = insert_jobs(using, [specs[position] for position in positions])
-    keyed = {row.idempotency_key: row for row in rows if row.idempotency_key is not None}
+    inserted = insert_jobs(using, [specs[position] for position in positions])
+    keyed = {key: pk for pk, key in inserted.rows if key is not None}
     # Rows without a key can't conflict: they come back in the order they were given.
-    keyless = (row for row in rows if row.idempotency_key is None)
-    inserted = []
+    keyless = (pk for pk, key in inserted.rows if key is None)
+    jobs = []
     for position in positions:
         key = specs[position].spec.idempotency_key
-        row = next(keyless) if key is None else keyed.get(key)
-        if row is not None:
-            inserted.append((position, _job(using, specs[position], row)))
-    return inserted
+        pk = next(keyless) if key is None else keyed.get(key)
+        if pk is not None:
+            jobs.append((position, _job(using, specs[position], pk, inserted.now)))
+    return jobs
 
 
-def _job(using: str, checked: CheckedSpec, row: Inserted) -> ProcessingJob:
+# In the order of the table's columns, so that a job is made as from a row: that is three times as fast as by keywords.
+_COLUMNS = [field.attname for field in ProcessingJob._meta.concrete_fields]
+_NEW = {"status": JobStatus.PENDING.value, "attempts": 0, "worker_deaths": 0, "last_error": ""}
+
+
+def _job(using: str, checked: CheckedSpec, pk: int, now: datetime) -> ProcessingJob:
     spec = checked.spec
-    job = ProcessingJob(
-        id=row.id,
-        job_type=spec.job_type,
-        queue_name=spec.queue_name,
-        payload=spec.payload,
-        priority=spec.priority,
-        status="pending",
-        attempts=0,
-        max_attempts=checked.max_attempts,
-        available_at=row.available_at,
-        worker_deaths=0,
-        idempotency_key=spec.idempotency_key,
-        last_error="",
-        history=[],
-        created_at=row.created_at,
-    )
+    values = _NEW | {
+        "id": pk,
+        "job_type": spec.job_type,
+        "queue_name": spec.queue_name,
+        "payload": spec.payload,
+        "priority": spec.priority,
+        "max_attempts": checked.max_attempts,
+        "available_at": checked.available_at or now,
+        "idempotency_key": spec.idempotency_key,
+        "history": [],
+        "created_at": now,
+    }
+    job = ProcessingJob.from_db(using, _COLUMNS, [values.get(name) for name in _COLUMNS])
     job.created = True
-    job._state.adding = False
-    job._state.db = using
     return job
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,18 +17,18 @@ from jobqueue.states import Outcome
 # Why not bulk_create(ignore_conflicts=True): it doesn't say which rows it inserted, nor their ids.
 # Why not DO UPDATE: it would lock, and rewrite, the row of a job that may be running.
 # ON CONFLICT DO NOTHING waits for another transaction that is inserting the same key, and inserts if that rolls back.
+# The specs come as one JSON text, which costs a fraction of seven arrays; and the time of the statement, which all rows
+# share, as text, so that it is parsed once.
 _INSERT = """
 INSERT INTO processing_jobs
     (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key)
-SELECT job_type, queue_name, payload, priority, max_attempts,
-       coalesce(available_at, statement_timestamp()), idempotency_key
-FROM unnest(
-    %s::text[], %s::text[], %s::jsonb[], %s::smallint[], %s::smallint[], %s::timestamptz[], %s::text[]
-) WITH ORDINALITY AS spec
-    (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key, position)
+SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k
+FROM ROWS FROM (
+    json_to_recordset(%s::json) AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text)
+) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, position)
 ORDER BY position
 ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-RETURNING id, idempotency_key, available_at, created_at
+RETURNING id, idempotency_key, created_at::text
 """
 
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
@@ -86,28 +86,21 @@ RETURNING job.id, job.lock_token
 
 @dataclass(frozen=True)
 class Inserted:
-    """What the database chose for a new row."""
+    """What the database chose for new rows."""
 
-    id: int
-    idempotency_key: str | None
-    available_at: datetime
-    created_at: datetime
+    #: Of each new row its id and key, in the order of the specs.
+    rows: list[tuple[int, str | None]]
+    #: When they were created; since when those are due that name no time.
+    now: datetime
 
 
-def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> list[Inserted]:
+def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
     """Insert one row per spec, in order; a spec whose key exists is left out of the answer."""
-    columns: list[list[Any]] = [
-        [checked.spec.job_type for checked in specs],
-        [checked.spec.queue_name for checked in specs],
-        [checked.payload_json for checked in specs],
-        [checked.spec.priority for checked in specs],
-        [checked.max_attempts for checked in specs],
-        [checked.available_at for checked in specs],
-        [checked.spec.idempotency_key for checked in specs],
-    ]
     with connections[using].cursor() as cursor:
-        cursor.execute(_INSERT, columns)
-        return [Inserted(*row) for row in cursor.fetchall()]
+        cursor.execute(_INSERT, [f"[{','.join(checked.as_json() for checked in specs)}]"])
+        rows = cursor.fetchall()
+    now = datetime.fromisoformat(rows[0][2]).astimezone(UTC) if rows else datetime.min.replace(tzinfo=UTC)
+    return Inserted([row[:2] for row in rows], now)
 
 
 def complete_jobs(using: str, endings: Sequence[tuple[int, UUID, str | None]]) -> set[tuple[int, UUID]]:
