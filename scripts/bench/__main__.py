@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import psycopg
 
 from scripts.bench import entrants, machine, report
 from scripts.bench.bench import Bench
+from scripts.bench.documents import Report
 from scripts.bench.errors import NotMeasured
-from scripts.bench.goals import Row
-from scripts.bench.parts import drain, enqueue, latency
+from scripts.bench.parts import costs, death, drain, enqueue, growth, hoarding, idle, latency, memory, snapshot
 from scripts.bench.run import measure
-from scripts.bench.server import running_server
+from scripts.bench.server import Server, running_server
 from scripts.bench.sizes import FULL, QUICK
 from scripts.bench.stage import ROOT
-from scripts.bench.trials import Results
 from scripts.postgres import PostgresError
 from scripts.postgres_home import HomeError
 
-PARTS: dict[str, ModuleType] = {part.PART: part for part in (enqueue, drain, latency)}
+PARTS: dict[str, ModuleType] = {
+    part.PART: part for part in (enqueue, drain, costs, latency, idle, growth, snapshot, death, memory, hoarding)
+}
 
 
 def main() -> int:
@@ -39,28 +36,38 @@ def main() -> int:
     options = _options()
     try:
         with running_server() as server, tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            present, missing, peers_run_on = entrants.peers() if options.peers else ([], [], {})
-            bench = Bench(
-                server, QUICK if options.quick else FULL, Path(folder), entrants.ours(), entrants.floor(), present
-            )
-            conditions = machine.describe() | {
-                "postgresql": server.setting("server_version"),
-                "ours": f"{bench.ours.version}, commit {_commit()}",
-                "peers": ", ".join(f"{name} {version}" for name, version in peers_run_on.items()) or "none",
-            }
-            print("\n".join(f"{name:12}{value}" for name, value in conditions.items()), flush=True)
-            results, seconds = measure(
-                server, [PARTS[name].trials(bench) for name in options.only], options.rounds, _say
-            )
-            rows = [row for name in options.only for row in PARTS[name].rows(bench, results)]
+            finished = _run(options, server, Path(folder))
     except (HomeError, NotMeasured, PostgresError, psycopg.OperationalError) as error:
         print(f"error: {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
-    print("\n" + report.measured_table(results, options.only, missing))
-    print("\n" + report.goals_table(rows))
-    print("\nseconds: " + ", ".join(f"{name} {spent:.0f}" for name, spent in seconds.items()))
-    _write(options.json, conditions, options, results, rows, seconds)
-    return 1 if any(row.verdict == "not measured" and row.owed for row in rows) else 0
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    finished.write(options.out)
+    print(f"results.json, tables.md and chart.svg are in {options.out}")
+    return 1 if any(row.verdict == "not measured" and row.owed for row in finished.rows) else 0
+
+
+def _run(options: argparse.Namespace, server: Server, folder: Path) -> Report:
+    peers, missing, peers_run_on = entrants.peers() if options.peers else ([], [], {})
+    bench = Bench(server, QUICK if options.quick else FULL, folder, entrants.ours(), entrants.floor(), peers)
+    conditions = machine.describe() | {
+        "postgresql": server.setting("server_version"),
+        "ours": f"{bench.ours.version}, commit {_commit()}",
+        "peers": _listed({peer.name: peer.version for peer in peers}),
+        "they run on": _listed(peers_run_on),
+    }
+    print("\n".join(f"{name:13}{value}" for name, value in conditions.items()), flush=True)
+    parts = [PARTS[name] for name in options.only]
+    results, seconds = measure(server, [part.trials(bench) for part in parts], options.rounds, _say)
+    rows = [row for part in parts for row in part.rows(bench, results)]
+    print(f"\n{report.measured_table(results, options.only, missing)}\n\n{report.goals_table(rows)}\n")
+    print("seconds: " + ", ".join(f"{name} {spent:.0f}" for name, spent in seconds.items()))
+    given = {"quick": options.quick, "rounds": options.rounds, "only": options.only}
+    return Report(conditions, given, results, rows, seconds)
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "none"
 
 
 def _options() -> argparse.Namespace:
@@ -69,12 +76,16 @@ def _options() -> argparse.Namespace:
         "--only", type=_parts, default=list(PARTS), metavar="PART,...", help=f"only these parts of {', '.join(PARTS)}"
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the harness: the figures mean little")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="repeats of everything, default 3")
+    parser.add_argument("--rounds", type=_rounds, default=3, metavar="N", help="repeats of everything, default 3")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="measure ours and the floor alone")
-    parser.add_argument(
-        "--json", type=Path, default=ROOT / "var/bench.json", metavar="FILE", help="default %(default)s"
-    )
+    parser.add_argument("--out", type=Path, default=Path("var/bench"), metavar="FOLDER", help="default %(default)s")
     return parser.parse_args()
+
+
+def _rounds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("give a number from 1")
+    return int(text)
 
 
 def _parts(text: str) -> list[str]:
@@ -94,27 +105,6 @@ def _commit() -> str:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.stdout.strip() or "unknown"
-
-
-def _write(
-    target: Path,
-    conditions: dict[str, str],
-    options: argparse.Namespace,
-    results: Results,
-    rows: Sequence[Row],
-    seconds: dict[str, float],
-) -> None:
-    document: dict[str, Any] = {
-        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "conditions": conditions,
-        "options": {"quick": options.quick, "rounds": options.rounds, "only": options.only},
-        "rows": [row.as_json() for row in rows],
-        "samples": [sample.as_json() for sample in results.samples],
-        "seconds": seconds,
-    }
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(document, indent=1) + "\n")
-    print(f"written to {target}")
 
 
 if __name__ == "__main__":

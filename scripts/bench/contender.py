@@ -78,9 +78,9 @@ class Contender:
     # What the harness lets a child process do
 
     def fill(self, jobs: int, per_call: int) -> None:
-        """Let so many jobs wait."""
+        """Let so many jobs wait, enqueued by calls for so many; one at a time where there is no call for more."""
         with self.producer() as producer:
-            if not self.has_bulk:
+            if per_call == 1 or not self.has_bulk:
                 for number in range(jobs):
                     producer.one(number)
                 return

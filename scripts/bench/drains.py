@@ -9,11 +9,12 @@ from typing import Any
 
 from scripts.bench.contender import Setting
 from scripts.bench.errors import NotMeasured
-from scripts.bench.figures import finished_per_second, last_to_begin
+from scripts.bench.figures import last_to_begin, per_second
 from scripts.bench.marks import Mark
 from scripts.bench.stage import READY_SECONDS, Stage
 
 _RECORDED_SECONDS = 10
+_LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,6 @@ class Drained:
     per_second: float  # jobs finished, while all workers worked
     finished: int
     marks: Sequence[Mark]
-    seconds: float
 
     @property
     def figures(self) -> dict[str, float]:
@@ -41,7 +41,7 @@ def drain(stage: Stage, jobs: int, settings: Sequence[Setting], *, cap_seconds: 
         stage: Where the jobs wait.
         jobs: How many.
         settings: One worker is started with each.
-        cap_seconds: Measured from the first start.
+        cap_seconds: From the moment when all workers work.
         workers: How many are expected to take part.
 
     Raises:
@@ -49,21 +49,45 @@ def drain(stage: Stage, jobs: int, settings: Sequence[Setting], *, cap_seconds: 
     """
     for setting in settings:
         stage.start_worker(setting, processes_are_workers=workers > len(settings))
-    if not stage.wait_for_marks(1, READY_SECONDS):
-        raise NotMeasured(f"no job was started within {READY_SECONDS} s")
-    finished = jobs
+    begun = _wait_until_all_work(stage, jobs, workers)
     if stage.wait_for_marks(jobs, cap_seconds):
         _wait_until_recorded(stage)
-        ended_ns = time.monotonic_ns()
+        ended = _Record(time.monotonic_ns(), jobs)
     else:
-        ended_ns = time.monotonic_ns()
-        finished = jobs - stage.unfinished()
-    marks = [mark for mark in stage.marks() if mark.at_ns <= ended_ns]
-    begun_ns = last_to_begin(marks, workers)
-    if begun_ns is None:
-        raise NotMeasured("the jobs were done before every worker had begun")
-    rate = finished_per_second(marks, begun_ns, finished, ended_ns)
-    return Drained(rate, finished, marks, (ended_ns - marks[0].at_ns) / 1e9)
+        ended = _on_record(stage, jobs)
+    rate = per_second(ended.finished - begun.finished, ended.at_ns - begun.at_ns)
+    return Drained(rate, ended.finished, [mark for mark in stage.marks() if mark.at_ns <= ended.at_ns])
+
+
+@dataclass(frozen=True)
+class _Record:
+    """How many jobs were on record as finished at a moment."""
+
+    at_ns: int
+    finished: int
+
+
+def _on_record(stage: Stage, jobs: int) -> _Record:
+    """Count. However long that takes: it counts what was on record when it began."""
+    with stage.database.connect() as connection:
+        at_ns = time.monotonic_ns()
+        row: Any = connection.execute(stage.entrant.contender.unfinished.encode()).fetchone()
+    return _Record(at_ns, jobs - row[0])
+
+
+def _wait_until_all_work(stage: Stage, jobs: int, workers: int) -> _Record:
+    give_up_at = time.monotonic() + READY_SECONDS
+    all_started = False
+    while (last_began_ns := last_to_begin(stage.marks(), workers)) is None:
+        if all_started:
+            raise NotMeasured(f"the jobs were done before all {workers} workers had begun")
+        if time.monotonic() > give_up_at:
+            raise NotMeasured(f"not all {workers} workers had begun after {READY_SECONDS} s")
+        all_started = stage.wait_for_marks(jobs, _LOOK_SECONDS)
+    if workers == 1:
+        return _Record(last_began_ns, 0)
+    # Asked, and not told from the marks: some contenders start many jobs long before they finish them.
+    return _on_record(stage, jobs)
 
 
 def _wait_until_recorded(stage: Stage) -> None:

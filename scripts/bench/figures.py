@@ -44,24 +44,18 @@ def last_to_begin(marks: Sequence[Mark], workers: int) -> int | None:
     return max(first.values()) if len(first) >= workers else None
 
 
-def finished_per_second(marks: Sequence[Mark], begun_ns: int, finished: int, ended_ns: int) -> float:
-    """Return how many jobs were finished per second while all workers worked.
-
-    Args:
-        marks: Of all jobs.
-        begun_ns: When the last worker had begun. What had been started until then doesn't count.
-        finished: Jobs on record as finished at the end.
-        ended_ns: The end.
-    """
-    started_before = sum(mark.at_ns < begun_ns for mark in marks)
-    return max(0, finished - started_before) * 1e9 / (ended_ns - begun_ns)
+def per_second(count: int, elapsed_ns: int) -> float:
+    """Return a rate. Raises ValueError if no time has passed."""
+    if elapsed_ns <= 0:
+        raise ValueError("no time has passed")
+    return count * 1e9 / elapsed_ns
 
 
 def started_per_second(marks: Sequence[Mark]) -> float:
     """Return the rate of a stretch of starts, in order. Raises ValueError for fewer than two, or no time between."""
-    if len(marks) < 2 or marks[-1].at_ns <= marks[0].at_ns:
-        raise ValueError("no time passes between the starts")
-    return (len(marks) - 1) * 1e9 / (marks[-1].at_ns - marks[0].at_ns)
+    if len(marks) < 2:
+        raise ValueError("no stretch has fewer than two starts")
+    return per_second(len(marks) - 1, marks[-1].at_ns - marks[0].at_ns)
 
 
 def paired_ratios(numerators: dict[int, float], denominators: dict[int, float]) -> list[float]:

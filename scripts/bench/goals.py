@@ -67,6 +67,12 @@ def ratio_row(results: Results, title: str, figure: str, ours: Key, other: Key, 
     return Row(title, goal, spread, unit, note, _disturbed(results, [ours, other]))
 
 
+def worst_row(results: Results, title: str, keys: Sequence[Key], figure: str, goal: Goal, unit: str = "x") -> Row:
+    """Hold the highest of several figures against a goal that bounds them all; one that is missing is the worst."""
+    rows = [figure_row(results, title, key, figure, goal, unit) for key in keys]
+    return max(rows, key=lambda row: row.spread.median if row.spread else float("inf"))
+
+
 def ahead_row(results: Results, title: str, figure: str, ours: Key, peers: Sequence[Key]) -> Row:
     """Be ahead of the fastest of the peers."""
     goal = Goal(">", 1)

@@ -38,7 +38,11 @@ class Ours(Contender):
         yield _Producer()
 
     def worker_command(self, python: Path, setting: Setting) -> list[str]:
-        options = [f"--{name}={value}" for name, values in setting.items() for value in _each(values)]
+        options = [
+            f"--{name}" if value is True else f"--{name}={value}"
+            for name, values in setting.items()
+            for value in (values if isinstance(values, list) else [values])
+        ]
         return [str(python), "manage.py", "runworker", *options]
 
     # What only our own parts ask for
@@ -84,7 +88,3 @@ def _set_up() -> None:
     import django
 
     django.setup()
-
-
-def _each(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else [values]

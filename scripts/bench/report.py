@@ -20,16 +20,26 @@ def number(value: float) -> str:
 
 def goals_table(rows: Sequence[Row]) -> str:
     """One line for each goal: figure, goal, and whether it is met."""
-    lines = [("goal", "figure", "wanted", "", "lowest to highest", "")]
+    return _aligned([["goal", "figure", "wanted", "", "lowest to highest", ""], *goal_cells(rows)], right=(1,))
+
+
+def goal_cells(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the table of goals, less its heading."""
+    lines = []
     for row in rows:
         spread = row.spread
         figure = f"{number(spread.median)} {row.unit}".rstrip() if spread else "-"
         between = f"{number(spread.low)} to {number(spread.high)}" if spread else ""
-        note = "; ".join(
-            filter(None, [_short(row.note), f"{_DISTURBED} {row.disturbed} disturbed" if row.disturbed else ""])
-        )
-        lines.append((row.title, figure, f"{row.goal.sign} {row.goal.bound:g}", row.verdict, between, note))
-    return _aligned(lines, right=(1,))
+        disturbed = f"{_DISTURBED} {row.disturbed} disturbed" if row.disturbed else ""
+        note = "; ".join(filter(None, [_short(row.note), disturbed]))
+        lines.append([row.title, figure, f"{row.goal.sign} {row.goal.bound:,g}", row.verdict, between, note])
+    return lines
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Write a table as Markdown; the first line is its heading."""
+    heading, *body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([heading, "|" + " --- |" * len(lines[0]), *body])
 
 
 def measured_table(results: Results, parts: Sequence[str], missing: Sequence[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+import psycopg
+
 from scripts.bench import report
 from scripts.bench.errors import NotMeasured
 from scripts.bench.machine import OtherLoad
@@ -40,7 +42,7 @@ def _sample(trial: Trial, turn: int, others: OtherLoad) -> Sample:
     reason = ""
     try:
         figures = trial.measure()
-    except NotMeasured as error:
-        reason = str(error)
+    except (NotMeasured, psycopg.Error) as error:
+        reason = str(error).splitlines()[0]
     cores = others.cores()
     return Sample(trial.key, turn, time.monotonic() - started, round(cores, 2), figures, reason)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 class Sizes:
     """Counts are of jobs or rows, times in seconds."""
 
-    enqueue_seconds: float = 3
+    enqueue_seconds: float = 2
     bulk: int = 10_000
     drain: int = 20_000
-    drain_cap: float = 6  # of working off, for each contender
+    drain_cap: float = 5  # of working off, for each contender
     paced: int = 200
     pace_seconds: float = 0.05
     idle_seconds: float = 30

@@ -4,9 +4,9 @@ import pytest
 
 from scripts.bench.figures import (
     Spread,
-    finished_per_second,
     last_to_begin,
     paired_ratios,
+    per_second,
     percentile,
     started_per_second,
 )
@@ -35,7 +35,13 @@ def test_every_percentile_of_one_value_is_that_value(percent: float) -> None:
 
 
 def test_no_values_have_no_figure() -> None:
-    for figure in (lambda: Spread.of([]), lambda: percentile([], 50), lambda: started_per_second([])):
+    for figure in (
+        lambda: Spread.of([]),
+        lambda: percentile([], 50),
+        lambda: per_second(3, 0),
+        lambda: started_per_second([]),
+        lambda: started_per_second(marks((1, 7))),
+    ):
         with pytest.raises(ValueError, match="no "):
             figure()
 
@@ -46,19 +52,6 @@ def test_a_drain_begins_when_the_last_of_the_workers_has_begun() -> None:
 
 def test_a_drain_in_which_not_every_worker_took_part_has_no_beginning() -> None:
     assert last_to_begin(marks((1, 7), (2, 7)), workers=2) is None
-
-
-def test_jobs_that_were_started_before_the_last_worker_began_do_not_count() -> None:
-    alone, together = [(0.1 * n, 1) for n in range(10)], [(1.0, 2), (1.5, 1), (2.0, 2), (2.5, 1)]
-
-    assert finished_per_second(marks(*alone, *together), begun_ns=SECOND, finished=14, ended_ns=3 * SECOND) == 2.0
-
-
-def test_jobs_that_were_started_and_are_not_on_record_do_not_count() -> None:
-    starts = marks(*[(0.1 * n, 1) for n in range(100)])
-
-    assert finished_per_second(starts, begun_ns=0, finished=20, ended_ns=10 * SECOND) == 2.0
-    assert finished_per_second(starts, begun_ns=0, finished=0, ended_ns=10 * SECOND) == 0.0
 
 
 def test_a_stretch_of_starts_has_one_interval_less_than_starts() -> None:

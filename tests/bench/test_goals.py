@@ -93,7 +93,7 @@ def test_each_row_of_the_table_has_figure_goal_and_verdict() -> None:
 
     assert [" ".join(line.split()) for line in lines] == [
         "a thing 0.91 x >= 0.8 ok 0.90 to 0.95",
-        "another 12,346 bytes <= 2048 missed 12,000 to 13,000",
+        "another 12,346 bytes <= 2,048 missed 12,000 to 13,000",
         "a third - > 1 not measured no peer was measured",
     ]
 

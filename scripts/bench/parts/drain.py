@@ -21,6 +21,8 @@ CLAIMS_OF_ONE = "concurrency 1, claims of 1"
 BEST = "best, 1 process"
 BEST_TWICE = "best, 2 processes"
 STOCK = "stock"
+FLOOR_SINGLE = "n = 1, two transactions"
+FLOOR_BEST = ("n = 100, two transactions", "n = 100, one transaction")
 #: Makes our worker claim no more than it has slots.
 NO_PREFETCH = {"PREFETCH": False}
 _FLOOR_BATCHES = (1, 10, 100)
@@ -45,9 +47,9 @@ def trials(bench: Bench) -> list[Trial]:
 def rows(bench: Bench, results: Results) -> list[Row]:
     ours, floor = bench.ours.name, bench.floor.name
     one, two, single = (Key(PART, ours, setting) for setting in (ONE_PROCESS, TWO_PROCESSES, CLAIMS_OF_ONE))
-    hundreds = [Key(PART, floor, _floor_setting(100, fused)) for fused in (False, True)]
+    hundreds = [Key(PART, floor, setting) for setting in FLOOR_BEST]
     best_floor = results.fastest(hundreds, RATE) or hundreds[0]
-    floor_single = Key(PART, floor, _floor_setting(1, False))
+    floor_single = Key(PART, floor, FLOOR_SINGLE)
     django = [peer for peer in bench.peers if peer.contender.for_django]
     return [
         ratio_row(

@@ -10,6 +10,8 @@ from scripts.bench.stage import Entrant
 from scripts.bench.trials import Figures, Key, Results, Trial
 
 PART = "enqueue"
+SINGLE = ("a transaction each", "INSERT")
+BULK = ("many by one call", "COPY")
 _CALLS = 2
 
 
@@ -33,11 +35,11 @@ def rows(bench: Bench, results: Results) -> list[Row]:
 
 
 def _one(who: Entrant) -> Key:
-    return Key(PART, who.name, "INSERT" if who.name == "floor" else "a transaction each")
+    return Key(PART, who.name, SINGLE[who.name == "floor"])
 
 
 def _many(who: Entrant) -> Key:
-    return Key(PART, who.name, "COPY" if who.name == "floor" else "many by one call")
+    return Key(PART, who.name, BULK[who.name == "floor"])
 
 
 def _one_by_one(bench: Bench, who: Entrant) -> Figures:

@@ -13,6 +13,7 @@ from scripts.bench.marks import mark
 class Oban(Contender):
     name = "Oban"
     package = "oban"
+    waiting = 15_000
     unfinished = "SELECT count(*) FROM oban_jobs WHERE state <> 'completed'"
     stock = {"limit": 10}
     best = {"limit": 200}
