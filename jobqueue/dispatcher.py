@@ -84,6 +84,8 @@ class Dispatcher:
         self._session = OwnSession(queue.using)
         # Held: submitted to the slots, and not yet on record as ended.
         self._held: set[Claim] = set()
+        # Taken back from the threads, and not given back to the queue yet.
+        self._unstarted: list[Claim] = []
         self._endings: queues.SimpleQueue[Ending] = queues.SimpleQueue()
         self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
         self._moved_at = time.monotonic()
@@ -129,6 +131,8 @@ class Dispatcher:
             except DatabaseError as error:
                 self._forget_marks()
                 wait = weather.bad(error)
+                if self._stopping:
+                    self._finish_if_idle()  # a claim that nobody knows of is left to those who look for dead workers
             if not self.finished.is_set():
                 self._listen(wait)
         self._slots.stop()
@@ -142,19 +146,19 @@ class Dispatcher:
         """
         self._collect_endings()
         if self._giving_back:
-            self._visit_all(self._unrecorded_tenants())
+            self._visit_all(self._tenants_owed())
             self._release(self._held)
             self.finished.set()
         elif self._stopping:
             self._give_unstarted_back()
-            self._visit_all(self._unrecorded_tenants())
+            self._visit_all(self._tenants_owed())
             self._finish_if_idle()
         elif not self._keeper.ready.is_set():
             return _NOT_READY_SECONDS
         else:
             self._give_back_if_stuck()
             due = self._tenants_due()
-            found = self._visit_all([*self._unrecorded_tenants(but=due), *due])
+            found = self._visit_all([*self._tenants_owed(but=due), *due])
             if self._service.drain and not found:
                 self._finish_if_idle()
         return self._seconds_to_next_turn()
@@ -172,8 +176,12 @@ class Dispatcher:
             self._moved_at = time.monotonic()
             self._prefetch.note(durations)
 
-    def _unrecorded_tenants(self, but: Sequence[str] = ()) -> list[str]:
-        return [tenant for tenant, endings in self._unrecorded.items() if endings and tenant not in but]
+    def _tenants_owed(self, but: Sequence[str] = ()) -> list[str]:
+        """Return the tenants in which something is to be written: endings, or claims that may hold."""
+        return [name for name in self._unrecorded | self._uncertain if self._is_owed(name) and name not in but]
+
+    def _is_owed(self, tenant: str) -> bool:
+        return bool(self._unrecorded[tenant] or self._uncertain.get(tenant))
 
     def _unfinished(self) -> int:
         return len(self._held) - sum(map(len, self._unrecorded.values()))
@@ -235,7 +243,7 @@ class Dispatcher:
             room = 0 if self._stopping else self._room()
             # Shared out among those that are due, so that none takes it all.
             limit = -(-room // (len(tenants) - position)) if room > 0 else 0
-            if limit or self._unrecorded[tenant]:
+            if limit or self._is_owed(tenant):
                 self._session.prepare()
                 found += self._visit(tenant, limit)
         return found
@@ -259,6 +267,7 @@ class Dispatcher:
             raise
         except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
             connections[self._queue.using].close()
+            self._uncertain.pop(tenant, None)
             self._visit_failed(tenant, error, began)
             return 0
         self._ailing.discard(tenant)
@@ -322,7 +331,7 @@ class Dispatcher:
     def _visit_failed(self, tenant: str, error: Exception, began: float) -> None:
         """A tenant's table is locked, or it is broken, or one ending can't be written: see what can be done.
 
-        Said once, and must not stop the others.
+        Said once, and must not stop the others: of the endings that wait for a lock one is tried, and comes last then.
         """
         self._rota.looked(tenant, began, found=False, again_in=_TROUBLE_SECONDS)
         self._names_read_at = float("-inf")  # it may have been deleted
@@ -333,9 +342,11 @@ class Dispatcher:
                 with self._tenants.use(tenant), transaction.atomic(self._queue.using):
                     recorded = record(self._queue, [ending])
             except _WEATHER as weather:
-                self._unrecorded[tenant] += [ending] if was_locked_out(weather) else endings[position:]
+                rest = endings[position + 1 :]
+                self._unrecorded[tenant] += [*rest, ending] if was_locked_out(weather) else [ending, *rest]
                 if not was_locked_out(weather):
                     raise
+                break
             except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
                 events.not_recorded(ending.claim)
                 self._keeper.drop([ending.claim])
@@ -374,14 +385,16 @@ class Dispatcher:
 
     def _give_back_if_stuck(self) -> None:
         """Leave to others what was taken in advance, when the jobs that run turn out to be long."""
-        if self._slots.waiting and time.monotonic() - self._moved_at > _STUCK_SECONDS:
+        stuck = self._slots.waiting and time.monotonic() - self._moved_at > _STUCK_SECONDS
+        if stuck or self._unstarted:
             self._prefetch.forget()
             self._give_unstarted_back()
 
     def _give_unstarted_back(self) -> None:
-        unstarted = self._slots.take_back()
-        if unstarted:
-            self._release(unstarted, started=False)
+        self._unstarted += self._slots.take_back()
+        if self._unstarted:
+            self._release(self._unstarted, started=False)
+            self._unstarted.clear()
 
     def _release(self, held: Sequence[Claim] | set[Claim], started: bool = True) -> None:
         by_tenant: defaultdict[str, list[Claim]] = defaultdict(list)

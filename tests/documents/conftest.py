@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 
 from documents.storage import ObjectStore
 from tests.documents.http import Api
-from tests.documents.servers import FaultyConnection, S3Server, s3_storage, use_storage
+from tests.documents.servers import S3Server, s3_storage, use_storage
+from tests.faults.proxy import FaultyConnection
 
 
 @pytest.fixture(autouse=True)

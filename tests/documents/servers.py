@@ -1,13 +1,10 @@
-"""A real S3 server, and a connection to it that can fail."""
+"""A real S3 server."""
 
 import os
-import select
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from django.core.files.storage import storages
@@ -81,75 +78,6 @@ class S3Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-class FaultyConnection:
-    """A TCP proxy in front of a server, or of a PostgreSQL that listens in a folder.
-
-    ``mode`` says what becomes of connections, also of those that are open:
-
-    ``pass``: nothing; ``refuse``: closed at once; ``silence``: nothing comes back; ``cut``: closed after ``cut_after``
-    bytes of an answer. ``lose_answer_to``: what a client says with these bytes in it arrives; the answer to it doesn't.
-    """
-
-    def __init__(self, target_port: int, target_host: str = "127.0.0.1") -> None:
-        self.mode = "pass"
-        self.cut_after = 0
-        self.lose_answer_to = b""
-        self._target = (target_host, target_port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self.mode = "refuse"
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, suppress(OSError):
-            if self.mode == "refuse":
-                return
-            with self._connect() as server:
-                self._pump(client, server)
-
-    def _connect(self) -> socket.socket:
-        host, port = self._target
-        if not host.startswith("/"):
-            return socket.create_connection(self._target)
-        server = socket.socket(socket.AF_UNIX)
-        server.connect(f"{host}/.s.PGSQL.{port}")
-        return server
-
-    def _pump(self, client: socket.socket, server: socket.socket) -> None:
-        answered = 0
-        while self.mode != "refuse":
-            readable, _, _ = select.select([client, server], [], [], 0.05)
-            for source in readable:
-                data = source.recv(65536)
-                if not data:
-                    return
-                if source is client:
-                    server.sendall(data)
-                    if self.lose_answer_to and self.lose_answer_to in data:
-                        server.recv(1)
-                        return
-                    continue
-                if self.mode == "silence":
-                    continue
-                if self.mode == "cut":
-                    data = data[: max(self.cut_after - answered, 0)]
-                    if not data:
-                        return
-                answered += len(data)
-                client.sendall(data)
 
 
 def free_ports(count: int) -> list[int]:

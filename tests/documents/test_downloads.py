@@ -15,7 +15,7 @@ from documents.ranges import ByteRange, RangeNotSatisfiable, parse_range
 from documents.storage import ObjectStore
 from tests.documents import files
 from tests.documents.http import Api
-from tests.documents.servers import FaultyConnection
+from tests.faults.proxy import FaultyConnection
 
 CONTENT = bytes(range(256)) * 40
 

@@ -27,9 +27,9 @@ from jobqueue.queue import Queue
 from scripts.leash import leashed
 from tests.documents import files
 from tests.documents.http import Api
-from tests.documents.servers import FaultyConnection
 from tests.documents.web import ROOT
 from tests.documents.work import run, work_off
+from tests.faults.proxy import FaultyConnection
 
 
 @pytest.fixture

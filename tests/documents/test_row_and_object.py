@@ -19,9 +19,9 @@ from documents.models import Document, DocumentVersion
 from documents.storage import ObjectStore
 from jobqueue.models import ProcessingJob
 from tests.documents.http import Api
-from tests.documents.servers import FaultyConnection
 from tests.documents.web import WebClient, WebServer
 from tests.documents.work import work_off
+from tests.faults.proxy import FaultyConnection
 
 
 def assert_consistent(store: ObjectStore) -> None:
@@ -154,9 +154,9 @@ def test_when_the_answer_to_the_commit_is_lost_the_document_is_there_and_the_ret
     web, proxy = proxied_web
     with use("acme"):
         client = WebClient(web, "acme", ApiToken.objects.issue(User.objects.create_user("alice"), "test")[1])
-    proxy.lose_answer_to = b"COMMIT"
+    lost = proxy.when(b"COMMIT", "lose the answer")
     assert client.upload(b"content").status == 503
-    proxy.lose_answer_to = b""
+    assert lost.fired.is_set()
     with use("acme"):
         assert Document.objects.count() == 1
         assert_consistent(local_store)

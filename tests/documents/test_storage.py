@@ -22,7 +22,8 @@ from documents.exceptions import (
     StorageUnavailable,
 )
 from documents.storage import ObjectStore, key_of, object_store
-from tests.documents.servers import FaultyConnection, S3Server, free_ports, s3_storage, use_storage
+from tests.documents.servers import S3Server, free_ports, s3_storage, use_storage
+from tests.faults.proxy import FaultyConnection
 
 LARGE = 34 * 2**20 + 17  # more than two parts of a multipart upload
 

@@ -1,0 +1,1 @@
+"""What breaks beneath the queue: connections, servers, processes, clocks, disks; each scenario ends with a verdict."""

@@ -1,0 +1,155 @@
+"""A connection between a client and a server that fails on command."""
+
+import re
+import select
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+_LOOK_SECONDS = 0.05
+#: What PostgreSQL says once when a session begins: its backend's process id, and a key to cancel with.
+_BACKEND_KEY_DATA = re.compile(rb"K\x00\x00\x00\x0c(.{4}).{4}", re.DOTALL)
+
+
+@dataclass
+class Trigger:
+    """Does something to a connection, once, when the client says ``text`` after it has said ``after``."""
+
+    text: bytes
+    #: ``lose the answer``: it arrives, and the connection is closed instead of answered; ``cut``: closed before it
+    #: arrives; ``swallow``: it doesn't arrive, and from then on nothing passes, either way.
+    act: str
+    after: bytes = b""
+    fired: threading.Event = field(default_factory=threading.Event)
+
+
+class Link:
+    """One connection through the proxy."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self.client = client
+        self.server = server
+        #: As the proxy's; None: the proxy's.
+        self.mode: str | None = None
+        self.answered = 0
+        #: Of PostgreSQL; None until the session has begun.
+        self.backend_pid: int | None = None
+        #: The triggers whose time comes with their text.
+        self.armed: list[Trigger] = []
+
+
+class FaultyConnection:
+    """A TCP proxy in front of a server, or of a PostgreSQL that listens in a folder.
+
+    ``mode`` says what becomes of connections, also of those that are open:
+
+    ``pass``: nothing; ``refuse``: closed at once; ``silence``: nothing comes back; ``blackhole``: nothing passes,
+    either way, and nobody is told; ``cut``: closed after ``cut_after`` bytes of an answer. ``delay`` seconds pass
+    before each answer.
+    """
+
+    def __init__(self, target_port: int, target_host: str = "127.0.0.1") -> None:
+        self.mode = "pass"
+        self.cut_after = 0
+        self.delay = 0.0
+        #: Where new connections lead.
+        self.target = (target_host, target_port)
+        self._links: set[Link] = set()
+        self._triggers: list[Trigger] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def links(self) -> list[Link]:
+        """The connections that are open."""
+        return list(self._links)
+
+    def link_to(self, backend_pid: int) -> Link:
+        """Return the connection to this backend of PostgreSQL."""
+        return next(link for link in self.links if link.backend_pid == backend_pid)
+
+    def when(self, text: bytes, act: str, after: bytes = b"") -> Trigger:
+        """Do something (see ``Trigger``) to the next connection on which a client says ``text``, ``after`` another."""
+        self._triggers.append(Trigger(text, act, after))
+        return self._triggers[-1]
+
+    def close(self) -> None:
+        self.mode = "refuse"
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, suppress(OSError):
+            if self.mode == "refuse":
+                return
+            with self._connect() as server:
+                link = Link(client, server)
+                self._links.add(link)
+                try:
+                    self._pump(link)
+                finally:
+                    self._links.discard(link)
+
+    def _connect(self) -> socket.socket:
+        host, port = self.target
+        if not host.startswith("/"):
+            return socket.create_connection(self.target)
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{host}/.s.PGSQL.{port}")
+        return server
+
+    def _pump(self, link: Link) -> None:
+        while (mode := link.mode or self.mode) != "refuse":
+            if mode == "blackhole":
+                time.sleep(_LOOK_SECONDS)
+                continue
+            readable, _, _ = select.select([link.client, link.server], [], [], _LOOK_SECONDS)
+            for source in readable:
+                data = source.recv(65536)
+                if not data:
+                    return
+                passed = self._ask(link, data) if source is link.client else self._answer(link, data, mode)
+                if not passed:
+                    return
+
+    def _ask(self, link: Link, data: bytes) -> bool:
+        """Pass on what the client says; return whether the connection goes on."""
+        link.armed += [each for each in self._triggers if each.after in data and each not in link.armed]
+        trigger = next((each for each in self._triggers if each.text in data and each in link.armed), None)
+        if trigger:
+            self._triggers.remove(trigger)
+        act = trigger.act if trigger else ""
+        if act in ("", "lose the answer"):
+            link.server.sendall(data)
+        if act == "lose the answer":
+            link.server.recv(1)
+        if act == "swallow":
+            link.mode = "blackhole"
+        if trigger:
+            trigger.fired.set()
+        return act in ("", "swallow")
+
+    def _answer(self, link: Link, data: bytes, mode: str) -> bool:
+        if link.backend_pid is None and (found := _BACKEND_KEY_DATA.search(data)):
+            link.backend_pid = int.from_bytes(found[1], "big")
+        if mode == "silence":
+            return True
+        if mode == "cut":
+            data = data[: max(self.cut_after - link.answered, 0)]
+            if not data:
+                return False
+        if self.delay:
+            time.sleep(self.delay)
+        link.answered += len(data)
+        link.client.sendall(data)
+        return True
