@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 from uuid import UUID, uuid4
 
@@ -276,33 +277,37 @@ class Dispatcher:
         if claimed is None:
             return 0
         self._submit(tenant, claimed)
-        self._rota.looked(tenant, began, found=bool(claimed.jobs), again_in=self._look_again_in(tenant, claimed, began))
+        self._rota.looked(tenant, began, found=bool(claimed.jobs), again_in=self._look_again_in(claimed))
         return len(claimed.jobs)
 
     def _claim(self, tenant: str, limit: int, token: UUID) -> Claimed:
-        service = self._service
+        service, marks = self._service, self._marks[tenant]
         wanted = Wanted(service.job_types, service.queue_names, self._lonely.choice(self._held))
-        return claims.claim(
+        claim = partial(
+            claims.claim,
             self._queue.using,
             wanted,
-            limit,
-            service.name,
-            self._keeper.holder_key,
-            marks=self._marks[tenant].fresh(time.monotonic()),
+            worker_id=service.name,
+            holder_key=self._keeper.holder_key,
+            marks=marks,
             token=token,
         )
+        marks.begin(time.monotonic())
+        claimed = claim(limit=limit)
+        if claimed.full or not marks.looked_behind:
+            return claimed
+        # A tenant is known to have nothing more when its lanes have been read from the front.
+        marks.forget()
+        marks.begin(time.monotonic())
+        rest = claim(limit=limit - len(claimed.jobs))
+        return Claimed(claimed.jobs + rest.jobs, rest.full, rest.seconds_to_next)
 
     def _settle_uncertain(self, tenant: str) -> None:
         for token in self._uncertain.get(tenant, ()):
             claims.undo(self._queue.using, token)
 
-    def _look_again_in(self, tenant: str, claimed: Claimed, began: float) -> float:
+    def _look_again_in(self, claimed: Claimed) -> float:
         if claimed.full:
-            return 0.0
-        if self._marks[tenant].looked_behind:
-            self._marks[
-                tenant
-            ].forget()  # before this tenant is known to have nothing, its lanes are read from the front
             return 0.0
         rarer = _RARER_WHEN_HEARING if self._keeper.hears else 1
         poll = conf().poll_interval.total_seconds() * rarer * random.uniform(0.8, 1.2)  # noqa: S311 - jitter

@@ -54,14 +54,13 @@ class Marks:
         """Whether the last look was one from behind marks."""
         return self._front_began == float("-inf")
 
-    def fresh(self, now: float) -> Marks:
-        """Forget what is too old, and begin a look."""
+    def begin(self, now: float) -> None:
+        """Begin a look; what is too old is forgotten."""
         if now > self._good_until:
             self._places.clear()
             self._front_began = now
         else:
             self._front_began = float("-inf")
-        return self
 
     def advance(self, lane: Lane, place: Place, now: float) -> None:
         """Note the last job that was claimed in a lane."""

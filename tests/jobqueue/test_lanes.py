@@ -55,7 +55,9 @@ def test_claims_over_all_lanes_come_by_priority_then_due_time_then_id(
         marks = Marks() if marked else None
         taken: list[int] = []
         for _ in range(2 * len(jobs) + 2):
-            found = claims.claim("default", Wanted(types, queues), limit, "w1", None, marks=marks and marks.fresh(0.0))
+            if marks is not None:
+                marks.begin(0.0)
+            found = claims.claim("default", Wanted(types, queues), limit, "w1", None, marks=marks)
             assert len(found.jobs) <= limit
             assert found.full == (len(found.jobs) == limit)
             taken += [job.pk for job in found.jobs]
@@ -76,17 +78,22 @@ def test_a_batch_ends_before_a_job_whose_worker_died_or_consists_of_it() -> None
 
 def test_marks_are_good_for_a_short_time_and_longer_where_the_front_is_far() -> None:
     marks = Marks()
-    assert not marks.fresh(100.0).looked_behind
+    marks.begin(100.0)
+    assert not marks.looked_behind
     marks.advance(A, Place(NOW, 1), 100.001)
     marks.advance(A, Place(NOW, 2), 100.001)
-    assert marks.fresh(100.1).looked_behind
+    marks.begin(100.1)
+    assert marks.looked_behind
     assert marks.places == {A: Place(NOW, 2)}
-    assert not marks.fresh(100.002 + FRONT_SECONDS).looked_behind
+    marks.begin(100.002 + FRONT_SECONDS)
+    assert not marks.looked_behind
     assert marks.places == {}
 
     marks.advance(A, Place(NOW, 3), 101.0)  # reading from the front took 0.8 s: it may take a twentieth of the time
-    assert marks.fresh(101.0 + 19 * 0.7).looked_behind
-    assert not marks.fresh(101.0 + 21 * 0.8).looked_behind
+    marks.begin(101.0 + 19 * 0.7)
+    assert marks.looked_behind
+    marks.begin(101.0 + 21 * 0.8)
+    assert not marks.looked_behind
 
 
 def test_nothing_is_hidden_for_good_by_a_mark(committed_db: None) -> None:
@@ -95,14 +102,17 @@ def test_nothing_is_hidden_for_good_by_a_mark(committed_db: None) -> None:
         late, *rest = Queue().enqueue_many(JobSpec("a", {}) for _ in range(3))
         ProcessingJob.objects.filter(pk=late.pk).update(available_at=datetime(2999, 1, 1, tzinfo=UTC))
         marks = Marks()
+        marks.begin(0.0)
         with transaction.atomic():
-            first = claims.claim("default", Wanted(), 5, "w1", None, marks=marks.fresh(0.0))
+            first = claims.claim("default", Wanted(), 5, "w1", None, marks=marks)
         ProcessingJob.objects.filter(pk=late.pk).update(available_at=late.available_at)
+        marks.begin(0.1)
         with transaction.atomic():
-            behind = claims.claim("default", Wanted(), 5, "w1", None, marks=marks.fresh(0.1))
+            behind = claims.claim("default", Wanted(), 5, "w1", None, marks=marks)
         marks.forget()
+        marks.begin(0.1)
         with transaction.atomic():
-            front = claims.claim("default", Wanted(), 5, "w1", None, marks=marks.fresh(0.1))
+            front = claims.claim("default", Wanted(), 5, "w1", None, marks=marks)
 
     assert [job.pk for job in first.jobs] == [job.pk for job in rest]
     assert behind.jobs == []
@@ -125,9 +135,11 @@ def test_behind_its_mark_a_claim_reads_no_dead_entries_of_an_old_snapshot(
             look, lock, _update = (query["sql"] for query in queries if "processing_jobs" in query["sql"])
             return buffers(plan(look)) + buffers(plan(lock))
 
-        at_first = read_by_a_batch(marks.fresh(0.0))
+        marks.begin(0.0)
+        at_first = read_by_a_batch(marks)
+        marks.begin(0.1)
         for _ in range(50):
-            behind_marks = read_by_a_batch(marks.fresh(0.1))
+            behind_marks = read_by_a_batch(marks)
         from_the_front = read_by_a_batch(None)
 
     assert behind_marks < at_first * 1.5

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from dms_project.tenancy import use
 from jobqueue import wakeup
+from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
@@ -204,3 +205,16 @@ def test_what_was_taken_in_advance_goes_to_an_idle_worker_when_jobs_turn_out_lon
         for job in twins.become("succeeded"):
             assert [entry["outcome"] for entry in job.history] == ["succeeded"]
     assert first.terminate() == second.terminate() == 0
+
+
+def test_draining_leaves_nothing_in_any_lane(both: BothTenants, start: Start) -> None:
+    """Also where the worker goes on behind marks in one lane while others are untouched."""
+    for tenant in TENANTS:
+        with use(tenant):
+            Queue().enqueue_many(JobSpec("test.noop", {}, queue_name=f"q{n % 5}", priority=n % 3) for n in range(900))
+
+    assert start("--drain").status(within=60) == 0
+
+    for tenant in TENANTS:
+        with use(tenant):
+            assert set(ProcessingJob.objects.values_list("status", "attempts")) == {("succeeded", 1)}
