@@ -12,8 +12,8 @@ from scripts.bench.errors import NotMeasured
 from scripts.bench.server import Database
 
 _COUNT = """
-SELECT coalesce(sum(calls), 0)::bigint,
-       coalesce(sum(calls) FILTER (WHERE query ~* '^(begin|commit|rollback|start transaction)'), 0)::bigint,
+SELECT coalesce(sum(calls) FILTER (WHERE query !~* '^(begin|commit|rollback)'), 0)::bigint,
+       coalesce(sum(calls) FILTER (WHERE query ~* '^(begin|commit|rollback)'), 0)::bigint,
        coalesce(sum(shared_blks_hit + shared_blks_read), 0)::bigint,
        (pg_current_wal_lsn() - '0/0')::bigint
 FROM pg_stat_statements
@@ -26,8 +26,8 @@ WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 class Asked:
     """Since the start of counting, or between two counts."""
 
-    statements: int  # with BEGIN and COMMIT: each is a round trip
-    transaction_control: int
+    statements: int
+    transaction_control: int  # BEGIN, COMMIT and ROLLBACK
     buffers: int  # shared ones, found or read
     wal_bytes: int  # of the whole server
 

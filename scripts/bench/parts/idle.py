@@ -40,6 +40,7 @@ def _idle(bench: Bench) -> Figures:
         meanwhile, cpu = asked(stage.database) - asked_before, machine.cpu_seconds(worker.pid) - cpu_before
     return {
         "statements_per_second": meanwhile.statements / seconds,
+        "begin_and_commit_per_second": meanwhile.transaction_control / seconds,
         "buffers_per_second": meanwhile.buffers / seconds,
         "cpu_percent": 100 * cpu / seconds,
     }
