@@ -14,13 +14,13 @@ from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
 
-from documents import exceptions, lifecycle, listing
+from documents import exceptions, lifecycle, listing, thumbnails
 from documents.downloads import download as download_of
 from documents.ingest import Upload, ingest
 from documents.lifecycle import JOB_TYPE
 from documents.lookup import current_version
 from documents.models import DocumentPage
-from documents.schemas import DocumentOut, DocumentsOut, JobOut, Problem, TitleIn, UploadOut
+from documents.schemas import DocumentOut, DocumentsOut, JobOut, NoThumbnail, Problem, TitleIn, UploadOut
 from documents.search import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 from documents.uploads import ReceivedFile
@@ -42,6 +42,7 @@ _STATUS_OF: dict[type[Exception], int] = {
     exceptions.StorageUnavailable: 503,
 }
 _FILE_HAS_CONTENT = {"schema": {"properties": {"file": {"minLength": 1}}}}
+_PICTURE = {"description": "The thumbnail", "content": {"image/webp": {}}}
 _BYTES = {"description": "The original, or a part of it", "content": {"*/*": {}}}
 
 
@@ -92,7 +93,8 @@ router.add_decorator(demanding_a_length, mode="view")
     openapi_extra={"requestBody": {"content": {"multipart/form-data": _FILE_HAS_CONTENT}}},
 )
 def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = "") -> Status[dict[str, Any]]:
-    """Store a file as a new document and have it processed. PDF and text become searchable, other files are kept.
+    """Store a file as a new document and have it processed. PDF and text become searchable, PDF and pictures get
+    a thumbnail, other files are kept.
 
     If this tenant has the same bytes already, the answer is 200 with that document and `duplicate` true; if it lay in
     the trash it is restored, and `restored` is true.
@@ -150,6 +152,20 @@ def text(request: HttpRequest, document_id: UUID) -> HttpResponse:
         raise HttpError(404, listing.why_no_text(version.document))
     headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
     return HttpResponse(whole, content_type="text/plain; charset=utf-8", headers=headers)
+
+
+@router.api_operation(
+    ["GET", "HEAD"],
+    "/{uuid:document_id}/thumbnail",
+    response={404: NoThumbnail, 412: Problem},
+    openapi_extra={"responses": {200: _PICTURE, 304: {"description": "Not Modified"}}},
+)
+def thumbnail(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
+    """Send a small picture of the first page, WebP of at most 512 pixels a side. `If-None-Match` is honoured.
+
+    404 with a code that says why, if there is none (yet).
+    """
+    return thumbnails.send(request, current_version(document_id))
 
 
 @router.patch("/{uuid:document_id}", response=DocumentOut)

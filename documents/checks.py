@@ -47,6 +47,7 @@ def check_limits(**kwargs: Any) -> list[CheckMessage]:
         "DMS_PROCESSING_MEMORY_BYTES": limits.memory_bytes,
         "DMS_MAX_PAGES": limits.pages,
         "DMS_MAX_TEXT_CHARACTERS": limits.characters,
+        "DMS_MAX_PIXELS": limits.pixels,
     }
     return [
         Error(f"{name} is {value}.", hint="Give a number greater than zero.", id="documents.E004")

@@ -29,13 +29,15 @@ class DocumentsSettings:
 
     @property
     def processing_limits(self) -> Limits:
-        """What reading one document may cost."""
-        timeout: timedelta = self._get("DMS_PROCESSING_TIMEOUT", timedelta(seconds=120))
+        """What processing one document may cost."""
+        default = Limits()
+        timeout: timedelta = self._get("DMS_PROCESSING_TIMEOUT", timedelta(seconds=default.seconds))
         return Limits(
             seconds=int(timeout.total_seconds()),
-            memory_bytes=int(self._get("DMS_PROCESSING_MEMORY_BYTES", 2**30)),
-            pages=int(self._get("DMS_MAX_PAGES", 10_000)),
-            characters=int(self._get("DMS_MAX_TEXT_CHARACTERS", 20_000_000)),
+            memory_bytes=int(self._get("DMS_PROCESSING_MEMORY_BYTES", default.memory_bytes)),
+            pages=int(self._get("DMS_MAX_PAGES", default.pages)),
+            characters=int(self._get("DMS_MAX_TEXT_CHARACTERS", default.characters)),
+            pixels=int(self._get("DMS_MAX_PIXELS", default.pixels)),
         )
 
     @staticmethod

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from dms_project.tenancy import current
 from documents import audit, objects
 from documents.conf import conf
-from documents.exceptions import EmptyFile, StorageError, StorageUnavailable, TypeRefused
+from documents.exceptions import EmptyFile, StorageUnavailable, TypeRefused
 from documents.lifecycle import enqueue_processing, restore_if_trashed
 from documents.models import FILE_NAME_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
 from documents.processing.cleaning import clean_line
@@ -110,7 +110,7 @@ def _write(document: Document, version: DocumentVersion, upload: Upload, user: U
             logger.warning("Nobody knows whether document %s was committed; its object stays.", document.pk)
             raise
         if not isinstance(error, StorageUnavailable):  # it would only keep the user waiting
-            _discard(version.storage_key)
+            objects.discard(version.storage_key)
         known = isinstance(error, IntegrityError) and _take_known(upload, user)
         if known:
             return known
@@ -129,10 +129,3 @@ def _take_known(upload: Upload, user: User) -> Ingested | None:
         restored = restore_if_trashed(version.document_id, user)
     version.document.refresh_from_db()
     return Ingested(version.document, duplicate=True, restored=restored)
-
-
-def _discard(key: str) -> None:
-    try:
-        object_store().delete(key)
-    except StorageError as error:
-        logger.warning("The object %s belongs to no document and could not be removed: %s", key, error)

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-from documents import results
+from documents import results, thumbnails
 from documents.conf import conf
 from documents.exceptions import StorageError
 from documents.lifecycle import JOB_TYPE
 from documents.models import DocumentVersion
-from documents.processing.findings import Findings, Step, unsupported
-from documents.processing.media_types import can_be_read
-from documents.processing.runner import ChildKilled, read
+from documents.objects import OwnedObject, discard
+from documents.processing.examination import Examination, examine, without_file
+from documents.processing.findings import Findings, Reason, Step, StepStatus
+from documents.processing.runner import ChildKilled
+from documents.states import DocumentStatus
 from documents.storage import object_store
+from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext, job_handler
 
 _FETCHED, _READ = 10, 90  # percent
@@ -22,7 +25,7 @@ _FETCHED, _READ = 10, 90  # percent
 
 @job_handler(JOB_TYPE)
 def process(context: JobContext) -> dict[str, Any]:
-    """Read a version's original and make it searchable.
+    """Read a version's original, make it searchable, and draw its thumbnail.
 
     What is wrong with the document is a finding, kept with it; the job succeeds. Only what may pass (storage,
     database, a shutdown) fails the attempt. If it was the last one, the document says so.
@@ -32,24 +35,60 @@ def process(context: JobContext) -> dict[str, Any]:
     if version is None:
         return {"stopped": "the document was deleted or has a newer version"}
     try:
-        findings, steps = _read(version, context)
+        examined = _examine(version, context)
     except (StorageError, ChildKilled, OSError):
-        if context.job.attempts >= context.job.max_attempts:
+        if _is_last_attempt(context):
             results.give_up(version, context.hold)
         raise
-    status = results.write(version, findings, steps, context.hold)
+    status = _write(version, examined, context)
     if status is None:
         return {"stopped": "the document was deleted or has a newer version"}
-    return {"status": status.value, "pages": findings.page_count}
+    return {"status": status.value, "pages": examined.findings.page_count}
 
 
-def _read(version: DocumentVersion, context: JobContext) -> tuple[Findings, list[Step]]:
-    if not can_be_read(version.mime_type):
-        return Findings(), unsupported(version.mime_type)
+def _is_last_attempt(context: JobContext) -> bool:
+    return context.job.attempts >= context.job.max_attempts
+
+
+def _examine(version: DocumentVersion, context: JobContext) -> Examination:
+    known = without_file(version.mime_type)
+    if known:
+        return known
     with _original(version) as path:
         context.progress(_FETCHED)
-        findings = read(path, version.mime_type, conf.processing_limits, _reporter(context))
-    return findings, findings.steps()
+        return examine(path, version.mime_type, conf.processing_limits, _reporter(context))
+
+
+def _write(version: DocumentVersion, examined: Examination, context: JobContext) -> DocumentStatus | None:
+    """Store the thumbnail, then write down everything. What can't be stored in the end costs nothing else."""
+    if not examined.thumbnail:
+        return results.write(version, examined.findings, examined.steps, context.hold)
+    try:
+        thumbnail = thumbnails.keep(version, examined.thumbnail)
+        return _write_with(thumbnail, version, examined, context)
+    except StorageError:
+        if _is_last_attempt(context):
+            results.write(version, examined.findings, _without_thumbnail(examined.steps), context.hold)
+        raise
+
+
+def _write_with(
+    thumbnail: OwnedObject, version: DocumentVersion, examined: Examination, context: JobContext
+) -> DocumentStatus | None:
+    """Write down everything. If the rows surely don't name the thumbnail, it goes again."""
+    try:
+        status = results.write(version, examined.findings, examined.steps, context.hold, thumbnail)
+    except LockLost:
+        discard(thumbnail.key)
+        raise
+    if status is None:
+        discard(thumbnail.key)
+    return status
+
+
+def _without_thumbnail(steps: list[Step]) -> list[Step]:
+    failed = Step("thumbnail", StepStatus.FAILED, Reason.UNAVAILABLE, "it could not be stored now; try again later")
+    return [failed if step.name == failed.name else step for step in steps]
 
 
 @contextlib.contextmanager

@@ -58,7 +58,10 @@ class Document(models.Model):
 
 
 class DocumentVersion(models.Model):
-    """An original as it was uploaded, and where it lies. Only ``is_current`` and ``page_count`` ever change."""
+    """An original as it was uploaded, and where it lies.
+
+    Only ``is_current`` and what processing found ever change: ``page_count``, and which object is its thumbnail.
+    """
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -68,6 +71,9 @@ class DocumentVersion(models.Model):
     mime_type = models.CharField(max_length=100, help_text="by its content")
     file_name = models.CharField(max_length=FILE_NAME_MAX_LENGTH, help_text="as it was uploaded; only for display")
     storage_key = models.CharField(max_length=200)
+    thumbnail_key = models.CharField(max_length=200, db_default="", help_text="empty: there is no thumbnail")
+    thumbnail_sha256 = models.CharField(max_length=64, db_default="")
+    thumbnail_size_bytes = models.PositiveIntegerField(db_default=0)
     page_count = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -80,6 +86,14 @@ class DocumentVersion(models.Model):
             # Decides who is first when the same bytes come twice at a time. The trash counts too.
             models.UniqueConstraint(fields=["sha256"], condition=Q(is_current=True), name="current_original_is_unique"),
             models.UniqueConstraint(fields=["storage_key"], name="object_belongs_to_one_version"),
+            models.UniqueConstraint(
+                fields=["thumbnail_key"], condition=~Q(thumbnail_key=""), name="thumbnail_belongs_to_one_version"
+            ),
+            models.CheckConstraint(
+                name="thumbnail_is_described",
+                condition=Q(thumbnail_key="", thumbnail_sha256="", thumbnail_size_bytes=0)
+                | Q(thumbnail_sha256__regex="^[0-9a-f]{64}$", thumbnail_size_bytes__gte=1) & ~Q(thumbnail_key=""),
+            ),
             models.CheckConstraint(name="version_number_is_positive", condition=Q(number__gte=1)),
             models.CheckConstraint(name="version_is_not_empty", condition=Q(size_bytes__gte=1)),
             models.CheckConstraint(name="sha256_is_hexadecimal", condition=Q(sha256__regex="^[0-9a-f]{64}$")),

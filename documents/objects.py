@@ -1,14 +1,17 @@
 """Which objects of the store belong to a version, and how a row that names one comes to be true and stays so."""
 
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import connection
 from django.db.models import Q
 
-from documents.exceptions import ObjectMissing, StorageUnavailable
+from documents.exceptions import ObjectMissing, StorageError, StorageUnavailable
 from documents.models import DocumentVersion
 from documents.storage import object_store, parse_key
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -26,13 +29,17 @@ def objects_of(version: DocumentVersion) -> list[OwnedObject]:
     Whoever puts another kind of object beside the original adds it here: what is missing here is an orphan to the
     collector, and is removed. Nothing but the version's own rows decides, whatever lies in the store.
     """
-    return [OwnedObject(version.storage_key, version.size_bytes, version.sha256)]
+    owned = [OwnedObject(version.storage_key, version.size_bytes, version.sha256)]
+    if version.thumbnail_key:
+        owned.append(OwnedObject(version.thumbnail_key, version.thumbnail_size_bytes, version.thumbnail_sha256))
+    return owned
 
 
 def owned_among(keys: Collection[str]) -> set[str]:
     """Return those of these keys of the active tenant that belong to a version, in one query."""
     documents = {parts.document_id for key in keys if (parts := parse_key(key))}
-    versions = DocumentVersion.objects.filter(Q(document__in=documents) | Q(storage_key__in=keys))
+    named = Q(storage_key__in=keys) | Q(thumbnail_key__in=[key for key in keys if key])
+    versions = DocumentVersion.objects.filter(Q(document__in=documents) | named)
     return {owned.key for version in versions for owned in objects_of(version)}.intersection(keys)
 
 
@@ -53,3 +60,11 @@ def hold(key: str, size_bytes: int) -> None:
         raise StorageUnavailable(f"{key} was put and is not there any more.") from error
     if stored != size_bytes:
         raise StorageUnavailable(f"{key} has {stored} bytes, but {size_bytes} were put: the store altered it.")
+
+
+def discard(key: str) -> None:
+    """Delete an object that no row names. If the store can't do it now, the log says which one is left."""
+    try:
+        object_store().delete(key)
+    except StorageError as error:
+        logger.warning("The object %s belongs to no document and could not be removed: %s", key, error)

@@ -1,4 +1,4 @@
-"""Writing down what the processing of a version found: text, words and status in one transaction."""
+"""Writing down what the processing of a version found: text, words, thumbnail and status in one transaction."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -8,8 +8,10 @@ from django.contrib.postgres.search import SearchVector
 from django.db import OperationalError, transaction
 from django.db.models.functions import Left
 
+from documents import objects
 from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage, DocumentVersion
-from documents.processing.findings import Findings, Page, Reason, Step, StepStatus
+from documents.objects import OwnedObject
+from documents.processing.findings import Findings, Page, Reason, Step, StepStatus, no_thumbnail
 from documents.states import DocumentStatus, status_after
 
 # A tsvector holds 1 MB: two languages, up to four bytes a character, and a word may take twice its own bytes
@@ -27,28 +29,41 @@ def wanted(document_id: UUID, number: int) -> DocumentVersion | None:
 
 
 def write(
-    version: DocumentVersion, findings: Findings, steps: list[Step], hold: Callable[[], None]
+    version: DocumentVersion,
+    findings: Findings,
+    steps: list[Step],
+    hold: Callable[[], None],
+    thumbnail: OwnedObject | None = None,
 ) -> DocumentStatus | None:
-    """Replace the version's pages, index them, and set the document's status and steps, all or nothing.
+    """Replace the version's pages and thumbnail, index it, and set the document's status and steps, all or nothing.
 
     Only these columns are touched, so an edit of the title meanwhile survives. Two runs at a time write one after the
     other.
 
     Args:
         hold: Called first in the transaction; raises if the run has lost its job to another, whose findings count.
+        thumbnail: An object that is in the store by now; None: the version has no thumbnail.
+
+    Raises:
+        StorageUnavailable: The thumbnail is not in the store any more. Nothing was changed.
 
     Returns:
         The status now; None if the document was deleted meanwhile or has a newer version: then nothing was changed.
     """
     with transaction.atomic():
         hold()
+        if thumbnail:
+            objects.hold(thumbnail.key, thumbnail.size_bytes)
         # The version, not the document: that stays free for those who rename or delete it while the text goes in.
         mine = DocumentVersion.objects.select_for_update().filter(pk=version.pk, is_current=True).first()
         if mine is None:
             return None
         mine.pages.all().delete()
         mine.page_count = findings.page_count
-        mine.save(update_fields=["page_count"])
+        mine.thumbnail_key = thumbnail.key if thumbnail else ""
+        mine.thumbnail_sha256 = thumbnail.sha256 if thumbnail else ""
+        mine.thumbnail_size_bytes = thumbnail.size_bytes if thumbnail else 0
+        mine.save(update_fields=["page_count", "thumbnail_key", "thumbnail_sha256", "thumbnail_size_bytes"])
         pages = (DocumentPage(version=mine, number=page.number, text=page.text) for page in findings.pages)
         DocumentPage.objects.bulk_create(pages, batch_size=_BATCH)
         steps = [*steps, _index(mine, findings.pages, steps)]
@@ -59,11 +74,12 @@ def write(
 
 
 def give_up(version: DocumentVersion, hold: Callable[[], None]) -> None:
-    """Say that the document could not be processed for a reason outside it. Text from an earlier run stays."""
+    """Say that the document could not be processed for a reason outside it. What an earlier run found stays."""
     reason = Reason.UNAVAILABLE
     steps = [
         Step("inspect", StepStatus.FAILED, reason, "it could not be read now; try again later"),
         Step("text", StepStatus.SKIPPED, reason),
+        no_thumbnail(reason),
         Step("index", StepStatus.SKIPPED, reason),
     ]
     with transaction.atomic():
@@ -80,7 +96,8 @@ def _set_status(version: DocumentVersion, steps: Iterable[Step]) -> DocumentStat
 def _index(version: DocumentVersion, pages: list[Page], steps: list[Step]) -> Step:
     """Index the pages, each as far as its words fit. That they don't must not cost the document its text."""
     if not any(page.text for page in pages):
-        reason = next((step.reason for step in steps if step.status != StepStatus.DONE), Reason.NO_TEXT)
+        failed = (step.reason for step in steps if step.name in ("inspect", "text") and step.status != StepStatus.DONE)
+        reason = next(failed, Reason.NO_TEXT)
         return Step("index", StepStatus.SKIPPED, reason)
     text = Left("text", INDEXED_CHARACTERS)
     german, english = (SearchVector(text, config=configuration) for configuration in SEARCH_CONFIGURATIONS)

@@ -17,6 +17,16 @@ class Problem(Schema):
     detail: str
 
 
+class NoThumbnail(Problem):
+    """Why there is no thumbnail."""
+
+    code: str = Field(
+        "",
+        description="`processing`: not yet; `not_made`, `missing`: reprocess the document; else the reason of its step "
+        "`thumbnail`. None: there is no such document",
+    )
+
+
 class StepOut(Schema):
     """One step of the processing."""
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from documents.processing.confinement import confine
-from documents.processing.events import Event, Refused, Stopped, to_line
+from documents.processing.events import Event, NotDrawn, Refused, Stopped, to_line
 from documents.processing.limits import Limits
 
 
@@ -16,17 +16,26 @@ def main(argument: str) -> None:
     request = json.loads(argument)
     limits = Limits(**request["limits"])
     confine(limits, request["parent_pid"])
-    opened = False
+    path, mime_type = request["path"], request["mime_type"]
+    if request["first_page"] and not _read(path, mime_type, limits, request["first_page"]):
+        return
+    if request["draws"]:
+        _draw(path, mime_type, limits)
+
+
+def _read(path: str, mime_type: str, limits: Limits, first_page: int) -> bool:
+    """Report the text, and return whether the document could be opened."""
+    event: Event | None = None
     try:
-        for event in _events(request["path"], request["mime_type"], limits, request["first_page"]):
+        for event in _pages(path, mime_type, limits, first_page):
             _report(event)
-            opened = True
     except MemoryError:
-        detail = f"reading it takes more than {limits.memory_bytes // 2**20} MiB of memory"
-        _report(Stopped("too_large", detail) if opened else Refused("too_large", detail))
+        event = (Stopped if event else Refused)("too_large", _memory_is_short(limits))
+        _report(event)
+    return not isinstance(event, Refused)
 
 
-def _events(path: str, mime_type: str, limits: Limits, first_page: int) -> Iterator[Event]:
+def _pages(path: str, mime_type: str, limits: Limits, first_page: int) -> Iterator[Event]:
     # The parsers are loaded here, under the limits.
     if mime_type == "application/pdf":
         from documents.processing.pdf import read_pdf
@@ -35,6 +44,19 @@ def _events(path: str, mime_type: str, limits: Limits, first_page: int) -> Itera
     from documents.processing.plain_text import read_plain_text
 
     return read_plain_text(path, limits, first_page)
+
+
+def _draw(path: str, mime_type: str, limits: Limits) -> None:
+    try:
+        from documents.processing.thumbnail import draw
+
+        _report(draw(path, mime_type, limits))
+    except MemoryError:
+        _report(NotDrawn("too_large", _memory_is_short(limits)))
+
+
+def _memory_is_short(limits: Limits) -> str:
+    return f"reading it takes more than {limits.memory_bytes // 2**20} MiB of memory"
 
 
 def _report(event: Event) -> None:

@@ -40,8 +40,24 @@ class Stopped:
     detail: str
 
 
-Event = Opened | Refused | PageRead | Stopped
-_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Opened, Refused, PageRead, Stopped)}
+@dataclass(frozen=True)
+class Drawn:
+    """The thumbnail, in Base64. ``detail`` is about the document, for people, and may be empty."""
+
+    image: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class NotDrawn:
+    """There is no thumbnail."""
+
+    reason: str
+    detail: str
+
+
+Event = Opened | Refused | PageRead | Stopped | Drawn | NotDrawn
+_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Opened, Refused, PageRead, Stopped, Drawn, NotDrawn)}
 
 
 def to_line(event: Event) -> str:

@@ -1,9 +1,10 @@
-"""What became of reading a document: its pages, and each step with how it ended."""
+"""What became of reading and drawing a document: its pages, its thumbnail, and each step with how it ended."""
 
+from base64 import b64decode
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from documents.processing.events import Event, Opened, PageRead, Refused, Stopped
+from documents.processing.events import Drawn, Event, NotDrawn, Opened, PageRead, Refused, Stopped
 
 
 class StepStatus(StrEnum):
@@ -44,12 +45,37 @@ class Page:
     text: str
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """What became of drawing a thumbnail: the image, or the reason why there is none. ``detail`` is for people."""
+
+    image: bytes = b""
+    reason: str = ""
+    detail: str = ""
+
+    def step(self) -> Step:
+        """Return the step ``thumbnail`` of a document that was read by itself."""
+        if self.image:
+            return Step("thumbnail", StepStatus.DONE)
+        return Step("thumbnail", StepStatus.FAILED, self.reason, self.detail)
+
+    def steps_of_picture(self) -> list[Step]:
+        """Return the steps of a picture: to open it is to decode it, which is all that drawing a thumbnail takes."""
+        if not self.image:
+            inspect = Step("inspect", StepStatus.FAILED, self.reason, self.detail)
+            return [inspect, Step("text", StepStatus.SKIPPED, self.reason), no_thumbnail(self.reason)]
+        no_text = Step("text", StepStatus.SKIPPED, Reason.NO_TEXT, "text in pictures is not recognised")
+        return [Step("inspect", StepStatus.DONE, detail=self.detail), no_text, self.step()]
+
+
 @dataclass
 class Findings:
     """Grows by the events of the child process; ``steps()`` draws the conclusion."""
 
     page_count: int | None = None
     pages: list[Page] = field(default_factory=list)
+    #: None if nothing was drawn, nor said why.
+    drawing: Drawing | None = None
     _detail: str = ""
     _refused: Refused | None = None
     _stopped: Stopped | None = None
@@ -61,6 +87,16 @@ class Findings:
     def last_page(self) -> int:
         """How far the reading came, unreadable pages included; 0 before the first."""
         return len(self.pages) + self._unreadable
+
+    @property
+    def is_read(self) -> bool:
+        """Whether no page is left to read."""
+        return self._stopped is not None or self.last_page == self.page_count
+
+    @property
+    def refusal(self) -> Refused | None:
+        """Why the document can't be opened; None if it can."""
+        return self._refused
 
     @property
     def has_begun(self) -> bool:
@@ -76,6 +112,10 @@ class Findings:
                 self._refused = event
             case Stopped():
                 self._stopped = event
+            case Drawn():
+                self.drawing = Drawing(b64decode(event.image, validate=True), detail=event.detail)
+            case NotDrawn():
+                self.drawing = Drawing(reason=event.reason, detail=event.detail)
             case PageRead(text=None):
                 self._unreadable += 1
             case PageRead():
@@ -123,10 +163,16 @@ class Findings:
         return Step("text", StepStatus.DONE, reason, "; ".join(notes))
 
 
+def no_thumbnail(reason: str, detail: str = "") -> Step:
+    """Return the step ``thumbnail`` of a document of which none can be drawn anyway."""
+    return Step("thumbnail", StepStatus.SKIPPED, reason, detail)
+
+
 def unsupported(mime_type: str) -> list[Step]:
-    """Return the steps of a document of a type that nothing here can read."""
+    """Return the steps of a document of a type that nothing here can read or draw."""
     detail = f"text can't be read from {mime_type}"
-    return [Step(name, StepStatus.SKIPPED, Reason.UNSUPPORTED, detail) for name in ("inspect", "text")]
+    skipped = [Step(name, StepStatus.SKIPPED, Reason.UNSUPPORTED, detail) for name in ("inspect", "text")]
+    return [*skipped, no_thumbnail(Reason.UNSUPPORTED, detail)]
 
 
 def _count(number: int, noun: str) -> str:

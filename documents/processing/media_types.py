@@ -10,23 +10,40 @@ from documents.processing import encodings
 PDF = "application/pdf"
 TEXT = "text/plain"
 UNKNOWN = "application/octet-stream"
+#: Types of pictures that can be decoded, and what Pillow calls them.
+PICTURES = {
+    "image/gif": "GIF",
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/tiff": "TIFF",
+    "image/webp": "WEBP",
+}
 
 _SAMPLE_BYTES = 64 * 1024
 # Readers accept a PDF whose header stands a little later: mail gateways and scanners glue their own in front.
 _PDF_HEADER_WITHIN = 1024
-_PROGRAMS = {
+_SIGNATURES = {
     b"\x7fELF": "application/x-executable",
     b"\xfe\xed\xfa\xce": "application/x-mach-binary",
     b"\xfe\xed\xfa\xcf": "application/x-mach-binary",
     b"\xce\xfa\xed\xfe": "application/x-mach-binary",
     b"\xcf\xfa\xed\xfe": "application/x-mach-binary",
+    # What puremagic takes for something else.
+    b"\0\0\0\x0cjP  \r\n\x87\n": "image/jp2",
+    b"II+\0": "image/tiff",
+    b"MM\0+": "image/tiff",
 }
 _MARKUP = {b"<!doctype html": "text/html", b"<html": "text/html", b"<?xml": "text/xml", b"<svg": "text/xml"}
 
 
 def can_be_read(mime_type: str) -> bool:
-    """Return whether there is a reader for files of this type."""
+    """Return whether text can be read from files of this type."""
     return mime_type == PDF or mime_type.startswith("text/")
+
+
+def can_be_drawn(mime_type: str) -> bool:
+    """Return whether thumbnails can be made of files of this type."""
+    return mime_type == PDF or mime_type in PICTURES
 
 
 def sniff(file: IO[bytes]) -> str:
@@ -44,7 +61,7 @@ def sniff(file: IO[bytes]) -> str:
 def _of_sample(sample: bytes) -> str | None:
     if b"%PDF-" in sample[:_PDF_HEADER_WITHIN]:
         return PDF
-    for signature, mime_type in _PROGRAMS.items():
+    for signature, mime_type in _SIGNATURES.items():
         if sample.startswith(signature):
             return mime_type
     if _is_windows_program(sample):

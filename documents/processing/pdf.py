@@ -1,9 +1,7 @@
 """Reading PDF. PDFium must not be used from threads: this runs in a process of its own."""
 
 from collections.abc import Iterator
-from io import BytesIO
 
-import pikepdf
 import pypdfium2
 from pypdfium2 import raw
 
@@ -15,14 +13,11 @@ from documents.processing.limits import Limits
 
 def read_pdf(path: str, limits: Limits, first_page: int = 1) -> Iterator[Event]:
     """Report the pages of a PDF from ``first_page`` on. A page that can't be read is reported and passed over."""
-    opened = _open(path)
+    opened = open_pdf(path)
     if isinstance(opened, Refused):
         yield opened
         return
     pdf, detail = opened
-    if not len(pdf):
-        yield Refused(Reason.DAMAGED, "the file has no pages")
-        return
     yield Opened(len(pdf), detail)
     room = limits.characters
     for number in range(first_page, min(len(pdf), limits.pages) + 1):
@@ -36,8 +31,18 @@ def read_pdf(path: str, limits: Limits, first_page: int = 1) -> Iterator[Event]:
         yield Stopped(Reason.TOO_LARGE, f"only the first {limits.pages} of {len(pdf)} pages were read")
 
 
+def open_pdf(path: str) -> tuple[pypdfium2.PdfDocument, str] | Refused:
+    """Return a PDF that has pages, and a remark for people, or why it can't be opened.
+
+    PDFium's answer is what a reader's program would say; what it can't parse, qpdf may repair.
+    """
+    opened = _open(path)
+    if not isinstance(opened, Refused) and not len(opened[0]):
+        return Refused(Reason.DAMAGED, "the file has no pages")
+    return opened
+
+
 def _open(path: str) -> tuple[pypdfium2.PdfDocument, str] | Refused:
-    """Open with PDFium, whose answer is what a reader's program would say; what it can't parse, qpdf may repair."""
     try:
         # Not by its path, which pypdfium2 resolves to a name: the file may have none (``/dev/fd/7``).
         return pypdfium2.PdfDocument(open(path, "rb"), autoclose=True), ""
@@ -46,22 +51,15 @@ def _open(path: str) -> tuple[pypdfium2.PdfDocument, str] | Refused:
             return Refused(Reason.LOCKED, "a password is needed to open it")
         if error.err_code == raw.FPDF_ERR_SECURITY:
             return Refused(Reason.LOCKED, "it is encrypted in a way that can't be opened with a password")
+    from documents.processing.pdf_repair import repaired  # takes longer to load than most documents to read
+
+    copy = repaired(path)
+    if isinstance(copy, Refused):
+        return copy
     try:
-        return pypdfium2.PdfDocument(_repaired(path)), "damaged, repaired as far as possible"
-    except pikepdf.PasswordError:
-        return Refused(Reason.LOCKED, "a password is needed to open it")
+        return pypdfium2.PdfDocument(copy), "damaged, repaired as far as possible"
     except pypdfium2.PdfiumError:
         return Refused(Reason.DAMAGED, "it can't be opened, repaired or not")
-    except (pikepdf.PdfError, RuntimeError, ValueError) as error:
-        return Refused(Reason.DAMAGED, f"it can't be opened: {_one_line(error, path)}")
-
-
-def _repaired(path: str) -> BytesIO:
-    copy = BytesIO()
-    with pikepdf.open(path, suppress_warnings=True) as pdf:
-        pdf.save(copy)
-    copy.seek(0)
-    return copy
 
 
 def _read_page(pdf: pypdfium2.PdfDocument, number: int) -> PageRead:
@@ -79,7 +77,3 @@ def _read_page(pdf: pypdfium2.PdfDocument, number: int) -> PageRead:
         return PageRead(number, None)
     finally:
         page.close()
-
-
-def _one_line(error: Exception, path: str) -> str:
-    return str(error).replace(f"{path}: ", "").partition("\n")[0][:200]

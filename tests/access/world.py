@@ -1,6 +1,6 @@
 """Two tenants and the operators, each with the same people and one of everything that has an id."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from django.utils import timezone
 from dms_project.tenancy import PUBLIC, use
 from dms_project.tenancy.models import Tenant
 from dms_project.tokens.models import ApiToken
+from documents import thumbnails
 from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
@@ -99,4 +100,7 @@ def _two_documents(api: Api, job_id: int) -> tuple[str, str]:
     Document.objects.filter(pk=trashed).update(deleted_at=timezone.now())
     for version in DocumentVersion.objects.all():
         DocumentPage.objects.create(version=version, number=1, text="words")
+        thumbnail = asdict(thumbnails.keep(version, b"a small picture"))
+        named = {f"thumbnail_{name}": value for name, value in thumbnail.items()}
+        DocumentVersion.objects.filter(pk=version.pk).update(**named)
     return kept, trashed

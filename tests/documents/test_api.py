@@ -53,6 +53,7 @@ def test_a_processed_document_is_ready_and_found(api: Api) -> None:
     assert [(step["name"], step["status"]) for step in body["steps"]] == [
         ("inspect", "done"),
         ("text", "done"),
+        ("thumbnail", "done"),
         ("index", "done"),
     ]
     [hit] = api.search("wort7").json()["items"]
@@ -65,23 +66,33 @@ def test_a_processed_document_is_ready_and_found(api: Api) -> None:
         (
             files.sample("encryption-r6-user-password.pdf"),
             "failed",
-            [("failed", "locked"), ("skipped", "locked"), ("skipped", "locked")],
+            [("failed", "locked"), *[("skipped", "locked")] * 3],
         ),
-        (files.INVALID_PDF, "failed", [("failed", "damaged"), ("skipped", "damaged"), ("skipped", "damaged")]),
+        (files.INVALID_PDF, "failed", [("failed", "damaged"), *[("skipped", "damaged")] * 3]),
+        (files.sample("par-known-paragraphs.docx"), "failed", [("skipped", "unsupported")] * 4),
         (
             files.sample("typewriter.png"),
-            "failed",
-            [("skipped", "unsupported"), ("skipped", "unsupported"), ("skipped", "unsupported")],
+            "ready",
+            [("done", ""), ("skipped", "no_text"), ("done", ""), ("skipped", "no_text")],
         ),
+        (files.sample("typewriter.png")[:9000], "failed", [("failed", "damaged"), *[("skipped", "damaged")] * 3]),
         (
             files.sample("imagemagick-CCITTFaxDecode.pdf"),
             "ready",
-            [("done", ""), ("done", "no_text"), ("skipped", "no_text")],
+            [("done", ""), ("done", "no_text"), ("done", ""), ("skipped", "no_text")],
         ),
-        ("Grüße aus Köln".encode("cp1252"), "ready", [("done", ""), ("done", ""), ("done", "")]),
-        (files.ten_pages(change=files.with_broken_page), "ready", [("done", ""), ("done", "damaged"), ("done", "")]),
+        (
+            "Grüße aus Köln".encode("cp1252"),
+            "ready",
+            [("done", ""), ("done", ""), ("skipped", "unsupported"), ("done", "")],
+        ),
+        (
+            files.ten_pages(change=files.with_broken_page),
+            "ready",
+            [("done", ""), ("done", "damaged"), ("done", ""), ("done", "")],
+        ),
     ],
-    ids=["locked", "damaged", "unsupported", "scan", "text", "one bad page"],
+    ids=["locked", "damaged", "unsupported", "picture", "damaged picture", "scan", "text", "one bad page"],
 )
 def test_whatever_a_document_is_like_its_job_succeeds_and_its_original_stays(
     api: Api, content: bytes, status: str, steps: list[tuple[str, str]]

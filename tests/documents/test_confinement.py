@@ -66,8 +66,15 @@ def text_step(findings: Findings) -> tuple[str, str, str]:
 
 
 def readers_of(path: str) -> list[psutil.Process]:
-    """Return the processes that were started to read a file, wherever in the tree they are by now."""
-    return [each for each in psutil.process_iter(["cmdline"]) if path in " ".join(each.info["cmdline"] or [])]
+    """Return the other processes that have a file open, wherever in the tree they are by now."""
+    return [each for each in psutil.process_iter() if each.pid != os.getpid() and path in files_of(each)]
+
+
+def files_of(process: psutil.Process) -> set[str]:
+    try:
+        return {each.path for each in process.open_files()}
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return set()
 
 
 def test_a_page_that_crashes_the_parser_costs_one_page(pdf_path: str, instead_of_the_child: object) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from django.contrib.auth.models import User
 from dms_project.tenancy import use
 from documents import jobs, results
 from documents.models import Document, DocumentPage, DocumentVersion
+from documents.processing.examination import Examination
 from documents.processing.findings import Findings, Page
 from documents.processing.runner import ChildKilled
 from documents.storage import ObjectStore
@@ -27,9 +29,12 @@ from jobqueue.queue import Queue
 from scripts.leash import leashed
 from tests.documents import files
 from tests.documents.http import Api
+from tests.documents.test_confinement import instead_of_the_child
 from tests.documents.web import ROOT
 from tests.documents.work import run, work_off
 from tests.faults.proxy import FaultyConnection
+
+__all__ = ["instead_of_the_child"]  # a fixture
 
 
 @pytest.fixture
@@ -37,14 +42,14 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     """Have something happen after the original was read and before the result is written."""
 
     def arrange(action: Callable[[], object]) -> None:
-        original = jobs.read
+        original = jobs.examine
 
-        def read_and_act(*args: Any, **kwargs: Any) -> Findings:
-            findings = original(*args, **kwargs)
+        def examine_and_act(*args: Any) -> Examination:
+            examined = original(*args)
             action()
-            return findings
+            return examined
 
-        monkeypatch.setattr(jobs, "read", read_and_act)
+        monkeypatch.setattr(jobs, "examine", examine_and_act)
 
     return arrange
 
@@ -137,7 +142,7 @@ def test_an_outage_is_retried_and_says_so_only_at_the_end(connection_to_s3: Faul
     [job] = work_off()
     body = api.client.get(path).json()
     assert (job.status, body["status"]) == ("dead_letter", "failed")
-    assert [step["reason"] for step in body["steps"]] == ["unavailable"] * 3
+    assert [step["reason"] for step in body["steps"]] == ["unavailable"] * 4
     connection_to_s3.mode = "pass"
     Queue().requeue_dead_letter(job.pk)
     work_off()
@@ -162,13 +167,26 @@ def test_a_dead_letter_can_be_processed_again_by_the_user(api: Api, monkeypatch:
 
     first = api.upload(b"words").json()
     ProcessingJob.objects.update(max_attempts=1)
-    monkeypatch.setattr(jobs, "read", killed)
+    monkeypatch.setattr(jobs, "examine", killed)
     work_off()
     monkeypatch.undo()
     again = api.client.post(f"/api/documents/{first['id']}/reprocess").json()
     assert again["job_id"] != first["job_id"]
     work_off()
     assert api.get(f"/{first['id']}").json()["status"] == "ready"
+
+
+def test_a_document_whose_parser_hangs_says_so_at_its_first_attempt(
+    api: Api, instead_of_the_child: Any, settings: Any
+) -> None:
+    settings.DMS_PROCESSING_TIMEOUT = timedelta(seconds=1)
+    instead_of_the_child("signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)")
+    document_id = api.upload(files.pdf("words")).json()["id"]
+    [job] = work_off()
+    assert (job.status, job.attempts) == ("succeeded", 1)
+    body = api.get(f"/{document_id}").json()
+    assert (body["status"], {step["reason"] for step in body["steps"]}) == ("failed", {"timeout"})
+    assert psutil.STATUS_ZOMBIE not in {child.status() for child in psutil.Process().children()}
 
 
 def test_payloads_hold_ids_only(api: Api, tmp_path: Path) -> None:

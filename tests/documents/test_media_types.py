@@ -5,9 +5,11 @@ from io import BytesIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
-from documents.processing.media_types import can_be_read, sniff
+from documents.processing.media_types import can_be_drawn, can_be_read, sniff
 from tests.documents.files import INVALID_PDF, sample, ten_pages
+from tests.documents.pictures import encoded
 
 PE = b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0" + bytes(200)
 
@@ -27,6 +29,8 @@ PE = b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0" + bytes(200)
         (PE, "application/vnd.microsoft.portable-executable"),
         (b"\x7fELF\x02\x01\x01" + bytes(60), "application/x-executable"),
         (sample("typewriter.png"), "image/png"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14ftypjp2 ", "image/jp2"),
+        (b"II+\0\x08\0\0\0", "image/tiff"),
         (
             sample("par-known-paragraphs.docx"),
             "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -59,3 +63,15 @@ def test_pdf_and_every_kind_of_text_can_be_read() -> None:
     assert can_be_read("application/pdf")
     assert can_be_read("text/html")
     assert not can_be_read("image/png")
+
+
+def test_of_pdf_and_pictures_that_can_be_decoded_thumbnails_are_drawn() -> None:
+    drawn = {"application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "image/tiff"}
+    assert all(map(can_be_drawn, drawn))
+    assert not any(map(can_be_drawn, ["text/plain", "image/jp2", "image/svg+xml", "application/octet-stream"]))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "TIFF"])
+def test_a_picture_of_any_size_is_known_by_its_content(kind: str) -> None:
+    for size in ((1, 1), (700, 500)):
+        assert sniff(BytesIO(encoded(Image.new("RGB", size), kind))) == f"image/{kind.lower()}"

@@ -51,6 +51,7 @@ def two_documents(**changes: Any) -> None:
         version_of(new_document(), **changes)
 
 
+THUMBNAIL = {"thumbnail_key": "key", "thumbnail_sha256": "a" * 64, "thumbnail_size_bytes": 1}
 IMPOSSIBLE = {
     "document_status_is_known": lambda: Document.objects.create(title="x", status="lost"),
     "document_title_is_not_empty": lambda: Document.objects.create(title=""),
@@ -59,6 +60,8 @@ IMPOSSIBLE = {
     "version_number_is_positive": lambda: version_of(new_document(), number=0),
     "current_original_is_unique": lambda: two_documents(sha256="a" * 64),
     "object_belongs_to_one_version": lambda: two_documents(storage_key="key"),
+    "thumbnail_belongs_to_one_version": lambda: two_documents(**THUMBNAIL),
+    "thumbnail_is_described": lambda: version_of(new_document(), thumbnail_key="key"),
     "version_number_is_unique_in_document": lambda: two_versions(is_current=False),
     "document_has_one_current_version": lambda: two_versions(number=2),
     "page_number_is_unique_in_version": two_pages_of_one_number,

@@ -1,5 +1,6 @@
-"""Full-text search: German and English, any input, safe snippets, its limits."""
+"""Full-text search: German and English, any input, safe snippets, its limits (D10, D11)."""
 
+import base64
 import random
 import string
 from collections.abc import Iterator
@@ -190,6 +191,10 @@ def hostile_page(kind: str) -> str:
             return "x" * 200_000
         case "one word often":
             return "wort " * 40_000
+        case "Han, without blanks":
+            return "".join(chr(chosen.randrange(0x4E00, 0x9FA5)) for _ in range(100_000))
+        case "Base64":
+            return base64.b64encode(chosen.randbytes(100_000)).decode()
     raise AssertionError(kind)
 
 
@@ -203,6 +208,8 @@ def hostile_page(kind: str) -> str:
         "numbers",
         "one word",
         "one word often",
+        "Han, without blanks",
+        "Base64",
     ],
 )
 def test_a_page_with_too_many_words_keeps_its_document(api: Api, kind: str) -> None:
@@ -211,6 +218,17 @@ def test_a_page_with_too_many_words_keeps_its_document(api: Api, kind: str) -> N
     assert found(api, "anfang") == [document_id]
     [step] = [step for step in api.get(f"/{document_id}").json()["steps"] if step["name"] == "index"]
     assert (step["status"], step["reason"]) == ("done", "too_large")
+
+
+@pytest.mark.parametrize("words", ["distinct", "repeated"])
+def test_a_long_file_of_words_is_searchable_at_the_first_attempt(api: Api, words: str) -> None:
+    lines = (f"wort{n if words == 'distinct' else n % 10}\n" for n in range(100_000))
+    document_id = api.upload(("anfang\n" + "".join(lines) + "ende\n").encode(), "list.csv").json()["id"]
+    [job] = work_off()
+    assert (job.status, job.attempts) == ("succeeded", 1)
+    assert api.get(f"/{document_id}").json()["status"] == "ready"
+    for word in ("anfang", "wort7", "ende"):
+        assert found(api, word) == [document_id]
 
 
 def test_an_index_that_refuses_does_not_cost_the_text(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
