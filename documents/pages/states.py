@@ -45,8 +45,7 @@ def _state(document: Document, job: ProcessingJob | None) -> State:
         return State("ready", _("Ready"), problem=found)
     if document.status == DocumentStatus.PARTIAL:
         return State("partial", _("Partly readable"), problem=found)
-    unsupported = any(step["reason"] == "unsupported" for step in document.steps)
-    if unsupported:
+    if any(step["name"] == "inspect" and step["reason"] == "unsupported" for step in document.steps):
         return State("stored", _("Stored"), problem=found)
     return State("failed", _("Not readable"), problem=found)
 
@@ -62,8 +61,11 @@ def _of_job(job: ProcessingJob | None) -> State:
 
 
 def _problem_of(steps: list[dict[str, str]]) -> Problem | None:
-    """Return the first thing that went wrong or, if nothing did, the first remark of a step."""
-    said = [step for step in steps if step["reason"]]
+    """Return the first thing that went wrong or, if nothing did, the first remark of a step.
+
+    A thumbnail that nobody could expect is not worth a word.
+    """
+    said = [step for step in steps if step["reason"] and (step["name"], step["status"]) != ("thumbnail", "skipped")]
     wrong = [step for step in said if step["status"] != StepStatus.DONE]
     first = next(iter(wrong or said), None)
-    return problem(first["reason"]) if first else None
+    return problem(first["reason"], first["name"]) if first else None

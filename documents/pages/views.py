@@ -25,6 +25,7 @@ from documents.pages.states import State, state_of, states_of
 from documents.pages.text import text_around
 from documents.pages.timeline import timeline
 from documents.pages.words import STEP_ENDINGS, STEPS, problem
+from documents.processing.media_types import can_be_drawn
 from documents.search import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 
@@ -92,6 +93,7 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
         "document": shown,
         "version": version,
         "kind": kind_of(version.mime_type),
+        "drawable": can_be_drawn(version.mime_type),
         "state": state_of(shown),
         "steps": _steps(shown),
         "text": text_around(version, _number(request, "page"), words),
@@ -147,7 +149,7 @@ def _steps(document: Document) -> list[dict[str, Any]]:
             words
             | {
                 "status": step["status"],
-                "problem": None if step["reason"] in told else problem(step["reason"]),
+                "problem": None if step["reason"] in told else problem(step["reason"], step["name"]),
                 "detail": "" if step["detail"] in told else step["detail"],
             }
         )

@@ -1,6 +1,6 @@
 """What the states, steps, reasons and events of a document are called on the pages, and what a person can do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -78,6 +78,19 @@ _UNKNOWN = Problem(
     passes=True,
 )
 
+# Without a thumbnail nothing is missing but the thumbnail.
+_NO_THUMBNAIL = Problem(
+    _("No picture of it"),
+    _("No picture of the first page could be made. The text is not affected."),
+    _("You can download the document and open it on your computer."),
+)
+_NO_THUMBNAIL_NOW = replace(_NO_THUMBNAIL, advice=_("Try again."), passes=True)
+_THUMBNAIL = {
+    "timeout": _NO_THUMBNAIL_NOW,
+    "unavailable": _NO_THUMBNAIL_NOW,
+    "unsupported": replace(_NO_THUMBNAIL, short=_("No picture for this type")),
+}
+
 STEPS: dict[str, Words] = {
     "inspect": _("Open the file"),
     "text": _("Read the text"),
@@ -106,6 +119,8 @@ ATTEMPTS: dict[str, Words] = {
 }
 
 
-def problem(reason: str) -> Problem:
-    """Return the words for a reason; those of a reason that is newer than this page are general ones."""
+def problem(reason: str, step: str = "") -> Problem:
+    """Return the words for the reason of a step; those of a reason that is newer than this page are general ones."""
+    if step == "thumbnail":
+        return _THUMBNAIL.get(reason, _NO_THUMBNAIL)
     return _KNOWN.get(reason, _UNKNOWN)

@@ -30,11 +30,11 @@ def documents(browser: Browser) -> list[File]:
     ]
     return [
         File("Annual report 2025.pdf", _pdf(browser, report)),
-        File("Letter from the town hall.png", (SAMPLES / "typewriter.png").read_bytes()),
         File("Price list, spring.pdf", _pdf(browser, invoice)[:900]),
         File("Staff handbook.docx", (SAMPLES / "par-known-paragraphs.docx").read_bytes()),
         File("Invoice 2026-1183 Holm & Sons.pdf", _pdf(browser, invoice)),
         File("Payslip, February.pdf", (SAMPLES / "libreoffice-writer-password.pdf").read_bytes()),
+        File("Letter from the town hall.png", (SAMPLES / "typewriter.png").read_bytes()),
         File("Minutes of the works council, 12 March.pdf", _pdf(browser, minutes)),
         File("Rental agreement, 12 Market Street.pdf", _pdf(browser, _AGREEMENT)),
         File(
@@ -50,6 +50,6 @@ def _pdf(browser: Browser, pages: list[str]) -> bytes:
         page.set_content(
             "".join(f"<section style='break-after: page; font: 12pt serif'>{text}</section>" for text in pages)
         )
-        return page.pdf(format="A4")
+        return page.pdf(format="A4", margin={"top": "25mm", "left": "25mm", "right": "25mm", "bottom": "25mm"})
     finally:
         page.close()

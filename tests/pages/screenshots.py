@@ -17,6 +17,10 @@ SCREENS = {
     "dark": {"viewport": {"width": 1180, "height": 760}, "color_scheme": "dark"},
     "narrow": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
 }
+# A picture below the fold is not even asked for.
+ALL_PICTURES_SHOWN = """() => [...document.images].every(
+  (image) => image.complete || image.getBoundingClientRect().top > innerHeight
+)"""
 
 
 @pytest.mark.parametrize("look", SCREENS)
@@ -28,6 +32,7 @@ def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[...,
     def draw(name: str) -> None:
         page.mouse.move(0, 0)
         page.evaluate("scrollTo(0, 0)")
+        page.wait_for_function(ALL_PICTURES_SHOWN)
         _save(page.screenshot(), f"{name}-{look}")
 
     ada.go("/login/")
@@ -61,7 +66,7 @@ def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[...,
     page.route("**/api/documents", lambda route: held.append(route) if holding else route.continue_())
     many = [File(f"Receipt {n}.txt", f"Receipt {n}: 12 euros.".encode()) for n in range(1, 4)]
     program, empty, known = File("Setup.exe", b"\x7fELF" + bytes(60)), File("Draft.txt", b""), files[-1]
-    ada.drop([program, empty, known, files[5], *many])
+    ada.drop([program, empty, known, files[4], *many])
     expect(page.locator("#uploads li.sending")).to_have_count(3)
     page.evaluate("document.querySelectorAll('.sending progress').forEach((bar, n) => { bar.value = [88, 52, 17][n] })")
     draw("uploading")

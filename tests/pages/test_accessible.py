@@ -14,6 +14,7 @@ from tests.pages.people import PASSWORD, File, Person
 
 LOCKED = File("Payslip.pdf", (SAMPLES / "libreoffice-writer-password.pdf").read_bytes())
 NOTE = File("Note.txt", b"The zeppelin is late.")
+SCAN = File("Scan.png", (SAMPLES / "typewriter.png").read_bytes())
 EXE = File("Setup.exe", b"\x7fELF" + bytes(60))
 EVERYTHING = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
@@ -51,12 +52,12 @@ def tour(person: Person, look: Callable[[str], None]) -> None:
     look("a refused login")
     person.log_in()
     look("the empty list")
-    person.upload(NOTE, LOCKED, EXE)
+    person.upload(NOTE, LOCKED, SCAN, EXE)
     look("uploads")
     page.click("[data-close]")
     look("documents in progress")
     with person.site.worker():
-        expect(page.locator(".row")).to_have_count(2)
+        expect(page.locator(".row")).to_have_count(3)
         expect(page.locator(".chip.waiting, .chip.reading")).to_have_count(0, timeout=30_000)
     look("the list")
     page.fill("#q", "zeppelin")
@@ -65,6 +66,10 @@ def tour(person: Person, look: Callable[[str], None]) -> None:
     person.document("Note")
     page.get_by_text("Change title").click()
     look("a document")
+    person.go()
+    person.document("Scan")
+    expect(page.get_by_role("img", name="Preview of the picture")).to_be_visible()
+    look("a picture")
     person.go("/?q=nothingtofind")
     look("no hits")
     person.go("/?status=partial")

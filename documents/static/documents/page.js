@@ -52,3 +52,8 @@ if (connection) {
     if (event.detail.successful) connection.textContent = "";
   });
 }
+
+// A picture that can't be had gives way to what it covers.
+const giveWay = (image) => { if (image.complete && !image.naturalWidth) image.remove(); };
+document.querySelectorAll(".kind img").forEach(giveWay);
+document.addEventListener("error", (event) => { if (event.target.matches?.(".kind img")) event.target.remove(); }, true);
