@@ -15,7 +15,7 @@ lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=fals
 	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check fmt test reset-test-env bench bench-peers
+.PHONY: help install run check fmt test test-faults reset-test-env bench bench-peers
 .PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
 
 help: ## List the targets
@@ -66,6 +66,9 @@ fmt: $(installed) ## Rewrite the code in the house's style
 
 test: $(installed) ## Run the tests (ARGS="tests/house -k tokens"), on an embedded PostgreSQL if DATABASE_URL is unset
 	@$(python) -m scripts.run_tests $(ARGS)
+
+test-faults: $(installed) ## Break everything beneath the queue, the long form: some minutes
+	@$(python) -m scripts.run_tests tests/faults -m "" $(ARGS)
 
 reset-test-env: $(installed) ## End what an aborted test run left behind, drop and rebuild the test databases
 	@VENV="$(VENV)" scripts/reset-test-env

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 from django.db import Error as DatabaseError
@@ -158,7 +159,7 @@ class Keeper:
             tenant = served[self._next_tenant]
             if self._in(tenant, self._queue.suspects_workers):
                 self._suspicious = True
-                if self._in(tenant, self._queue.rescue):
+                if self._in(tenant, partial(self._queue.rescue, patient=True)):
                     self._wake(tenant)
 
     def _in(self, tenant: str, ask: Callable[[], T]) -> T | None:

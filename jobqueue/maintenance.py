@@ -19,7 +19,7 @@ WORKER_DIED = "worker died"
 _LIMIT = 100
 
 
-def rescue(using: str, *, stale_after: timedelta, grace: timedelta | None) -> int:
+def rescue(using: str, *, stale_after: timedelta, grace: timedelta | None, patient: bool = False) -> int:
     """Take back the jobs whose worker is dead, and return how many.
 
     A job with attempts left becomes due again, to be claimed alone; one without becomes a dead letter. Must run in a
@@ -31,12 +31,13 @@ def rescue(using: str, *, stale_after: timedelta, grace: timedelta | None) -> in
         stale_after: The age at which a lock is stale.
         grace: How long a holder is suspected on one evidence alone before it counts as dead; None: signs of life are
             not looked at.
+        patient: Suspect it first on both evidences, too.
     """
     suspects = look_for_dead_workers(using, stale_after=stale_after, grace=grace or timedelta(0), limit=_LIMIT)
     if not suspects:
         return 0
     heeds_signs = grace is not None
-    dead = [suspect for suspect in suspects if _is_dead(suspect, heeds_signs)]
+    dead = [suspect for suspect in suspects if _is_dead(suspect, heeds_signs, patient)]
     alive = [suspect for suspect in suspects if suspect not in dead]
     suspected = [suspect.id for suspect in alive if heeds_signs and (suspect.stale or suspect.missing)]
     cleared = [suspect.id for suspect in alive if suspect.id not in suspected]
@@ -53,7 +54,7 @@ def rescue(using: str, *, stale_after: timedelta, grace: timedelta | None) -> in
     return len(dead)
 
 
-def _is_dead(suspect: Suspect, heeds_signs: bool) -> bool:
+def _is_dead(suspect: Suspect, heeds_signs: bool, patient: bool) -> bool:
     """Judge by both evidences: a stale lock and a missing sign of life.
 
     One of them alone is suspected first: the connection of a worker may break, and a handler's long transaction may
@@ -63,7 +64,9 @@ def _is_dead(suspect: Suspect, heeds_signs: bool) -> bool:
         return suspect.stale
     if not suspect.settled:
         return False
-    return (suspect.stale and suspect.missing) or ((suspect.stale or suspect.missing) and suspect.for_long)
+    if suspect.stale and suspect.missing and not patient:
+        return True
+    return (suspect.stale or suspect.missing) and suspect.for_long
 
 
 def _end_attempt(jobs: QuerySet[ProcessingJob], status: JobStatus) -> None:

@@ -156,10 +156,16 @@ class Queue:
             self.rescue()
             return claims.claim(self.using, wanted, limit, worker_id, holder_key).jobs
 
-    def rescue(self) -> int:
-        """Take back the jobs whose worker is dead, and return how many. Every ``dequeue`` does this first."""
+    def rescue(self, *, patient: bool = False) -> int:
+        """Take back the jobs whose worker is dead, and return how many. Every ``dequeue`` does this first.
+
+        Args:
+            patient: For a caller that looks again and again: nobody who promised a sign of life is dead at the first
+                look, since a fail-over, like any outage, may have kept everybody from showing and renewing.
+        """
+        grace = conf().sign_of_life_grace
         with transaction.atomic(self.using, savepoint=False):
-            return maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=conf().sign_of_life_grace)
+            return maintenance.rescue(self.using, stale_after=self.stale_lock_after, grace=grace, patient=patient)
 
     def suspects_workers(self) -> bool:
         """Return whether ``rescue`` has something to look into: one statement, which locks nothing."""

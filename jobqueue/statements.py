@@ -34,7 +34,8 @@ RETURNING id, idempotency_key, created_at::text
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
 # The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once and may
-# have kept them from renewing their locks.
+# have kept them from renewing their locks. Those not suspected yet come first, so that the grace time of all that a dead
+# worker held runs at once, and not of one batch after the other.
 _SUSPECTS = """
 WITH living AS MATERIALIZED (
     SELECT objid::bigint AS holder_key
@@ -56,7 +57,7 @@ WHERE status = 'processing'
       OR suspected_since IS NOT NULL
       OR holder_key IS NOT NULL AND holder_key NOT IN (SELECT holder_key FROM living)
   )
-ORDER BY id
+ORDER BY suspected_since NULLS FIRST, id
 LIMIT %(limit)s
 """
 _LOCK_SUSPECTS = _SUSPECTS + "FOR UPDATE SKIP LOCKED"
@@ -130,7 +131,7 @@ class Suspect:
 
 
 def look_for_dead_workers(using: str, *, stale_after: timedelta, grace: timedelta, limit: int) -> list[Suspect]:
-    """Lock and return the running jobs whose worker may be dead, those with the lowest ids first."""
+    """Lock and return the running jobs whose worker may be dead, those that were not known to come first."""
     parameters: dict[str, Any] = {"lock_class": LOCK_CLASS, "stale_after": stale_after, "grace": grace, "limit": limit}
     with connections[using].cursor() as cursor:
         cursor.execute(_LOCK_SUSPECTS, parameters)

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
+from jobqueue import maintenance
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import LOCK_CLASS, SignOfLife
@@ -124,6 +125,37 @@ def test_a_holder_that_shows_itself_again_is_not_judged_by_an_old_mark(
 
     assert row(job).status == "processing"
     assert row(job).suspected_since is None
+
+
+def test_the_grace_time_of_all_that_a_dead_worker_held_runs_at_once(
+    queue: Queue, jobs: Jobs, holder: Holder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many look by look: not one batch after the other."""
+    monkeypatch.setattr(maintenance, "_LIMIT", 2)
+    for _ in range(5):
+        jobs.processing(holder_key=holder.key)
+    holder.die()
+    for _ in range(3):
+        assert queue.rescue() == 0
+
+    let_pass(GRACE)
+
+    assert [queue.rescue() for _ in range(3)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_caller_that_looks_again_suspects_first_even_on_both_evidences(
+    queue: Queue, jobs: Jobs, holder: Holder, patient: bool
+) -> None:
+    """A fail-over drops everybody's sign and may have kept everybody from renewing, with no restart to be seen."""
+    job = jobs.processing(holder_key=holder.key)
+    age_lock(job)
+    holder.die()
+
+    assert queue.rescue(patient=patient) == (0 if patient else 1)
+
+    let_pass(GRACE)
+    assert queue.rescue(patient=patient) == (1 if patient else 0)
 
 
 def test_whoever_promised_no_sign_of_life_is_judged_by_the_lock_alone(queue: Queue, jobs: Jobs) -> None:
