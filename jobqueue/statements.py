@@ -34,8 +34,8 @@ RETURNING id, idempotency_key, created_at::text
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
 # The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once and may
-# have kept them from renewing their locks. Those not suspected yet come first, so that the grace time of all that a dead
-# worker held runs at once, and not of one batch after the other.
+# have kept them from renewing their locks. Those not suspected yet come first, so that the grace time of all that a
+# dead worker held runs at once, and not of one batch after the other.
 _SUSPECTS = """
 WITH living AS MATERIALIZED (
     SELECT objid::bigint AS holder_key

@@ -8,7 +8,6 @@ import pytest
 
 from tests.faults.own_server.server import OwnServer
 from tests.jobqueue.conftest import Start
-from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants
 
 
