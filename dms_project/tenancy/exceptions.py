@@ -18,5 +18,9 @@ class ForeignSchema(TenancyError):
     """A schema of that name exists and is not a tenant's: it is neither taken over nor dropped."""
 
 
+class TenantInUse(TenancyError):
+    """Somebody held on to a tenant's tables, so that it couldn't be deleted. Nothing was changed; it may pass."""
+
+
 class CursorOfAnotherTenant(TenancyError):
     """A cursor opened under one tenant was used under another."""

@@ -45,19 +45,22 @@ class TenantMiddleware:
         try:
             host, _ = split_domain_port(request.get_host())  # lower case, without a trailing dot
         except DisallowedHost:
+            host = ""
+        if not host or "HTTP_HOST" not in request.META:  # Django would go by the address of the server
             return refuse(request, MALFORMED_HOST)
         if host in operators_hosts():
             return self._serve(PUBLIC, request)
-        with use(PUBLIC), connection.cursor() as cursor:
-            cursor.execute(_LOOKUP, [host])
-            found = cursor.fetchone()
+        found = _tenant_of(host)
         if found is None:
             return refuse(request, UNKNOWN_HOST)
         name, has_schema = found
         if not has_schema:
             logger.error("Tenant %s has no schema: restore it, or run: manage.py tenant delete %s", name, name)
             return refuse(request, NO_SCHEMA)
-        return self._serve(name, request)
+        response = self._serve(name, request)
+        if response.status_code == 500 and _tenant_of(host) is None:
+            return refuse(request, UNKNOWN_HOST)  # the tenant was deleted meanwhile
+        return response
 
     def _serve(self, name: str, request: HttpRequest) -> HttpResponse:
         request.META[TENANT_OF_REQUEST] = name
@@ -66,6 +69,14 @@ class TenantMiddleware:
         if isinstance(response, StreamingHttpResponse):
             _stream_as(name, response)
         return response
+
+
+def _tenant_of(host: str) -> tuple[str, bool] | None:
+    """Return the name of the tenant to whom a host leads, and whether it has a schema."""
+    with use(PUBLIC), connection.cursor() as cursor:
+        cursor.execute(_LOOKUP, [host])
+        found: tuple[str, bool] | None = cursor.fetchone()
+    return found
 
 
 def _stream_as(name: str, response: StreamingHttpResponse) -> None:

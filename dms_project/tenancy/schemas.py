@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from dms_project.tenancy.caches import forget_content_types
 from dms_project.tenancy.exceptions import ForeignSchema, TenantNotFound
 from dms_project.tenancy.hosts import operators_hosts
-from dms_project.tenancy.locks import schema_lock
+from dms_project.tenancy.locks import schema_lock, take_tables
 from dms_project.tenancy.migrator import Migrator
 from dms_project.tenancy.models import Domain, Tenant
 from dms_project.tenancy.names import normalise_host
@@ -21,7 +21,7 @@ from dms_project.tenancy.names import normalise_host
 tenant_deleted = Signal()
 """Sent with ``schema_name`` once a tenant's schema is gone for good; what lies outside the database may be removed."""
 
-LOCK_TIMEOUT = "10s"
+PATIENCE_SECONDS = 10.0
 """How long deleting a tenant waits for others to let go of its tables."""
 
 _OURS = "tenant schema"  # the comment on each schema that we made
@@ -66,10 +66,13 @@ def create_tenant(name: str, domain: str) -> Tenant:
 def delete_tenant(name: str) -> None:
     """Delete a tenant with all that its schema holds, in one transaction; then send ``tenant_deleted``.
 
+    Joins the caller's transaction, if there is one. Who works for the tenant meanwhile is waited for, and finds it gone
+    afterwards.
+
     Raises:
         TenantNotFound: No tenant has that name.
         ForeignSchema: The tenant's row names a schema that we didn't make.
-        OperationalError: Somebody held on to the tenant's tables for longer than ``LOCK_TIMEOUT``; nothing is changed.
+        TenantInUse: Somebody held on to the tenant's tables for ``PATIENCE_SECONDS``; nothing is changed.
     """
     with schema_lock(connection), transaction.atomic():
         # Not through the model: its delete() refuses, so that nobody leaves a schema without a row.
@@ -81,7 +84,7 @@ def delete_tenant(name: str) -> None:
                 cursor.execute("SELECT obj_description(%s::regnamespace, 'pg_namespace')", [f'"{name}"'])
                 if cursor.fetchone()[0] != _OURS:
                     raise ForeignSchema(f"Schema {name!r} was not made by `tenant create`: drop it yourself.")
-                cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+                take_tables(cursor, name, PATIENCE_SECONDS)
                 cursor.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(name)))
         row.delete()
         transaction.on_commit(lambda: _announce_deletion(name))

@@ -7,6 +7,7 @@ from django.test import RequestFactory
 
 from dms_project.tenancy import current, use
 from dms_project.tenancy.middleware import TenantMiddleware
+from dms_project.tenancy.schemas import create_tenant, delete_tenant
 from tests.tenancy.sessions import mark, marks, schema_in_force
 
 
@@ -112,6 +113,23 @@ def test_a_view_that_fails_leaves_no_tenant_behind(db):
     with pytest.raises(ZeroDivisionError):
         serve(fail, "acme.localhost")
     assert current() == schema_in_force() == "public"
+
+
+def test_a_request_that_outlives_its_tenant_is_answered_as_for_an_unknown_host(committed_db):
+    create_tenant("initech", "initech.localhost")
+
+    def outlive(request):
+        delete_tenant("initech")
+        return HttpResponse(status=500)  # which is what becomes of a table that is gone
+
+    assert serve(outlive, "initech.localhost").status_code == 404
+    assert serve(lambda request: HttpResponse(status=500), "acme.localhost").status_code == 500
+
+
+def test_a_request_without_a_host_belongs_to_nobody(db):
+    request = RequestFactory().get("/x")  # which makes up the name of a server
+    response = TenantMiddleware(lambda request: pytest.fail("served"))(request)
+    assert response.status_code == 400
 
 
 def test_a_streaming_response_is_computed_in_its_tenant_and_leaves_others_alone(db):

@@ -1,13 +1,15 @@
 """Creating and deleting tenants in code."""
 
+import threading
+
 import psycopg
 import pytest
 from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 
-from dms_project.tenancy import TenantNotFound, fleet, use
-from dms_project.tenancy.exceptions import ForeignSchema
+from dms_project.tenancy import TenantNotFound, fleet, locks, use
+from dms_project.tenancy.exceptions import ForeignSchema, TenantInUse
 from dms_project.tenancy.models import Domain, Tenant
 from dms_project.tenancy.schemas import create_tenant, delete_tenant, tenant_deleted
 from tests.tenancy.sessions import mark, marks
@@ -38,6 +40,20 @@ class TestCreating:
         assert not fleet.exists("initech")
         with pytest.raises(TenantNotFound), use("initech"):
             marks()
+
+    def test_until_the_callers_transaction_ends_nobody_else_changes_the_set_of_schemas(
+        self, committed_db, database_url
+    ):
+        """A migrate that began in between would not see the new tenant, and leave it behind."""
+        with psycopg.connect(database_url, autocommit=True) as other:
+
+            def is_free():
+                return other.execute("SELECT pg_try_advisory_lock(%s)", [locks._KEY]).fetchone()[0]
+
+            with transaction.atomic():
+                create_tenant("initech", "initech.localhost")
+                assert not is_free()
+            assert is_free()
 
     def test_a_failure_on_the_way_leaves_nothing(self, committed_db, monkeypatch):
         def fail(*args, **kwargs):
@@ -121,15 +137,54 @@ class TestDeleting:
         assert fleet.exists("acme")
 
     def test_it_does_not_wait_for_ever_for_somebody_who_reads(self, committed_db, monkeypatch, database_url):
-        monkeypatch.setattr("dms_project.tenancy.schemas.LOCK_TIMEOUT", "100ms")
+        monkeypatch.setattr("dms_project.tenancy.schemas.PATIENCE_SECONDS", 0.4)
         create_tenant("initech", "initech.localhost")
         with psycopg.connect(database_url) as reader:
             reader.execute("SELECT * FROM initech.auth_group")
-            with pytest.raises(OperationalError, match="lock timeout"):
+            with pytest.raises(TenantInUse, match="uses the tables of 'initech'"):
                 delete_tenant("initech")
         assert fleet.exists("initech")
         with use("initech"):
             assert marks() == []
+
+    def test_its_limit_ends_with_it(self, committed_db):
+        create_tenant("initech", "initech.localhost")
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = '7s'")
+            delete_tenant("initech")
+            cursor.execute("SHOW statement_timeout")
+            assert cursor.fetchone() == ("7s",)
+
+    def test_nobody_who_uses_the_tables_in_any_order_meets_a_deadlock(self, committed_db, database_url, monkeypatch):
+        """Case T09: a DROP SCHEMA by itself takes its locks one by one, and waits with those that it has."""
+        monkeypatch.setattr("dms_project.tenancy.schemas.PATIENCE_SECONDS", 60)  # on a busy machine
+        create_tenant("initech", "initech.localhost")
+        tables = ["auth_group", "processing_jobs"]
+        busy, endings = threading.Barrier(5), []
+
+        def work(order):
+            with psycopg.connect(database_url) as session:
+                busy.wait()
+                try:
+                    while True:
+                        for table in order:
+                            session.execute(f"SELECT count(*), pg_sleep(0.01) FROM initech.{table}")
+                        session.commit()
+                        session.execute("SELECT pg_sleep(0.03)")
+                        session.commit()
+                except psycopg.Error as error:
+                    endings.append(type(error))
+
+        workers = [threading.Thread(target=work, args=(order,)) for order in [tables, tables[::-1]] * 2]
+        for worker in workers:
+            worker.start()
+        busy.wait()
+        delete_tenant("initech")
+        for worker in workers:
+            worker.join()
+        assert not has_schema("initech")
+        assert psycopg.errors.DeadlockDetected not in endings
+        assert len(endings) == len(workers)
 
 
 class TestExtensions:

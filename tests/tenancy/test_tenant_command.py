@@ -3,6 +3,7 @@
 import io
 import json
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -63,7 +64,7 @@ def test_delete_asks_for_the_name(db, monkeypatch, capsys):
     create_tenant("initech", "initech.localhost")
     answer(monkeypatch, "initech\n")
     assert tenant("delete", "initech") == "Deleted tenant initech.\n"
-    assert "deletes everything that tenant initech has" in capsys.readouterr().out
+    assert "deletes everything that tenant initech has, its files too." in capsys.readouterr().out
     assert not fleet.exists("initech")
 
 
@@ -73,6 +74,24 @@ def test_delete_does_nothing_unless_the_name_is_typed(db, monkeypatch, typed):
     answer(monkeypatch, typed)
     with pytest.raises(CommandError, match=r"Not confirmed: nothing was deleted\. Programs say --yes\."):
         tenant("delete", "initech")
+    assert fleet.exists("initech")
+
+
+def test_delete_asks_nothing_about_a_tenant_that_there_is_not(db, monkeypatch, capsys):
+    answer(monkeypatch, "nobody\n")
+    with pytest.raises(CommandError, match="There is no tenant 'nobody'"):
+        tenant("delete", "nobody")
+    assert capsys.readouterr().out == ""
+
+
+def test_delete_says_in_one_line_that_the_tenant_is_in_use(committed_db, database_url, monkeypatch):
+    monkeypatch.setattr("dms_project.tenancy.schemas.PATIENCE_SECONDS", 0.2)
+    create_tenant("initech", "initech.localhost")
+    with psycopg.connect(database_url) as reader:
+        reader.execute("SELECT * FROM initech.auth_group")
+        with pytest.raises(CommandError, match="Nothing was changed; try again") as error:
+            tenant("delete", "initech", "--yes")
+    assert "\n" not in str(error.value)
     assert fleet.exists("initech")
 
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 
-from dms_project.tenancy.exceptions import TenancyError, reason
+from dms_project.tenancy.exceptions import TenancyError, TenantInUse, TenantNotFound, reason
 from dms_project.tenancy.models import Tenant
 from dms_project.tenancy.rollout import plan_rollout
 from dms_project.tenancy.schemas import create_tenant, delete_tenant
@@ -36,6 +36,8 @@ class Command(BaseCommand):
             getattr(self, f"_{action}")(**options)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        except TenantInUse as error:
+            raise CommandError(f"{error} Nothing was changed; try again, or stop its jobs first.") from error
         except TenancyError as error:
             raise CommandError(f"{error} See: manage.py tenant list") from error
         except DatabaseError as error:
@@ -65,6 +67,8 @@ class Command(BaseCommand):
             self.stderr.write("There are no tenants. Create one: manage.py tenant create NAME --domain HOST")
 
     def _delete(self, name: str, confirmed: bool, **options: Any) -> None:
+        if not Tenant.objects.filter(schema_name=name).exists():
+            raise TenantNotFound(f"There is no tenant {name!r}.")
         if not confirmed:
             self._confirm(name)
         delete_tenant(name)
@@ -72,7 +76,7 @@ class Command(BaseCommand):
 
     def _confirm(self, name: str) -> None:
         try:
-            answer = input(f"This deletes everything that tenant {name} has. Type its name to go on: ")
+            answer = input(f"This deletes everything that tenant {name} has, its files too. Type its name to go on: ")
         except EOFError:
             answer = ""
         if answer.strip() != name:
