@@ -11,7 +11,7 @@ from django.http.multipartparser import MultiPartParserError
 from ninja.errors import AuthenticationError, HttpError
 
 from dms_project.logs import OUTAGES
-from dms_project.openapi import DocumentedAPI
+from dms_project.openapi import Documentation, DocumentedAPI
 from dms_project.tenancy import PUBLIC, current
 from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
@@ -26,7 +26,13 @@ def in_a_tenant(request: HttpRequest) -> None:
         raise HttpError(404, "There are no documents at the operators' host. Use a tenant's.")
 
 
-api = DocumentedAPI(title="Documents", version="1", docs_url="/docs", auth=[in_a_tenant, BearerToken(), Session()])
+api = DocumentedAPI(
+    title="Documents",
+    version="1",
+    docs=Documentation(),
+    docs_url="/docs",
+    auth=[in_a_tenant, BearerToken(), Session()],
+)
 api.add_router("/documents", router)
 api.add_router("/jobs", jobs_router)
 

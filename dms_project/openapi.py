@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ninja import NinjaAPI
+from ninja.openapi.docs import ABS_TPL_PATH, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
 _SAFE = {"get", "head"}
@@ -29,6 +30,12 @@ _INVALID = {
         }
     },
 }
+
+
+class Documentation(Swagger):
+    """The page that shows the document, from this server's files; ninja's takes a CDN's unless it is an app."""
+
+    template_cdn = str(ABS_TPL_PATH / "swagger.html")
 
 
 class DocumentedAPI(NinjaAPI):

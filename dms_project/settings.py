@@ -1,6 +1,7 @@
 """Settings, all read from the environment; docs/reference/environment.md lists every variable."""
 
 import os
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.staticfiles",
     "django_htmx",  # brings htmx itself, too
-    "ninja",  # serves the API's documentation from its own files, not from a CDN
     "dms_project.logins",
     "dms_project.tokens",
     "dms_project.operators",
@@ -67,12 +67,16 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
+# Where the API's documentation comes from. Not an app: every worker would load the API with it.
+NINJA_DIR = Path(str(distribution("django-ninja").locate_file("ninja")))
+
 ROOT_URLCONF = "dms_project.urls"
 WSGI_APPLICATION = "dms_project.wsgi.application"
 
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [NINJA_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -177,6 +181,7 @@ STORAGES = {
     },
 }
 STATIC_URL = "static/"
+STATICFILES_DIRS = [("ninja", NINJA_DIR / "static/ninja")]
 STATIC_ROOT = None if DEBUG else VAR_DIR / "static"  # in development whitenoise finds them where they are
 
 # --- Security --------------------------------------------------------------------------------------------------------

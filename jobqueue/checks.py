@@ -10,7 +10,7 @@ from jobqueue.conf import conf
 from jobqueue.models import ProcessingJob
 
 
-@register()
+@register("jobqueue")
 def settings_are_usable(**kwargs: Any) -> list[CheckMessage]:
     """jobqueue.E001 for a setting that can't be used."""
     try:
@@ -20,7 +20,7 @@ def settings_are_usable(**kwargs: Any) -> list[CheckMessage]:
     return []
 
 
-@register()
+@register("jobqueue")
 def database_is_postgresql(**kwargs: Any) -> list[CheckMessage]:
     """jobqueue.E002 unless jobs live in PostgreSQL."""
     alias = router.db_for_write(ProcessingJob)

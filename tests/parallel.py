@@ -10,13 +10,23 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-# What its tests share, by the beginning of their path: the longest first.
+# What its tests share, by the beginning of their path.
 SHARED = {
     "tests/house/test_health.py": "a running system",
+    "tests/house/test_metrics.py": "a running system",
     "tests/house/test_production.py": "a running system",
     "tests/house/test_run.py": "a running system",
     "tests/pages/": "a browser",
 }
+LONGEST = (
+    "a browser",
+    "tests/house/test_test_environment.py",
+    "tests/tenancy/test_migrate.py",
+    "a running system",
+    "tests/house/test_gates.py",
+    "tests/house/test_secrets.py",
+    "tests/tenancy/test_switching.py",
+)
 
 
 def unit(nodeid: str) -> str:
@@ -43,5 +53,5 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    order = list(dict.fromkeys(SHARED.values()))
-    items.sort(key=lambda item: order.index(name) if (name := unit(item.nodeid)) in order else len(order))
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(unit(item.nodeid), len(places)))

@@ -18,7 +18,7 @@ SESSIONS = "django.contrib.sessions.middleware.SessionMiddleware"
 CACHE_KEY = "dms_project.tenancy.caches.cache_key"
 
 
-@register
+@register("tenancy")
 def check_database(**kwargs: Any) -> Iterator[CheckMessage]:
     if settings.DATABASES["default"].get("ENGINE") != ENGINE:
         yield Error(
@@ -34,7 +34,7 @@ def check_database(**kwargs: Any) -> Iterator[CheckMessage]:
         )
 
 
-@register
+@register("tenancy")
 def check_split_of_apps(**kwargs: Any) -> Iterator[CheckMessage]:
     public, tenant = set(settings.TENANCY_PUBLIC_APPS), set(settings.TENANCY_TENANT_APPS)
     if "tenancy" not in public:
@@ -57,7 +57,7 @@ def check_split_of_apps(**kwargs: Any) -> Iterator[CheckMessage]:
         )
 
 
-@register
+@register("tenancy")
 def check_relations(**kwargs: Any) -> Iterator[CheckMessage]:
     """Find foreign keys to tables that are missing where the model lives."""
     for field, other in _foreign_keys():
@@ -71,7 +71,7 @@ def check_relations(**kwargs: Any) -> Iterator[CheckMessage]:
             )
 
 
-@register
+@register("tenancy")
 def check_deletions(**kwargs: Any) -> Iterator[CheckMessage]:
     """Find foreign keys whose table Django would look for, when what they point to goes, where it is missing."""
     for field, other in _foreign_keys():
@@ -99,7 +99,7 @@ def _is_missing_somewhere(app_label: str, where: str) -> bool:
     return any(lives_in(where, kind) and not lives_in(app_label, kind) for kind in ("public", "tenant"))
 
 
-@register
+@register("tenancy")
 def check_middleware(**kwargs: Any) -> Iterator[CheckMessage]:
     order = [entry for entry in settings.MIDDLEWARE if entry in (MIDDLEWARE, SESSIONS)]
     if order[:1] != [MIDDLEWARE]:
@@ -110,7 +110,7 @@ def check_middleware(**kwargs: Any) -> Iterator[CheckMessage]:
         )
 
 
-@register
+@register("tenancy")
 def check_caches(**kwargs: Any) -> Iterator[CheckMessage]:
     for alias, cache in settings.CACHES.items():
         if cache.get("KEY_FUNCTION") != CACHE_KEY:

