@@ -49,7 +49,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", help="stands in locked_by and in the logs; default: host name and process id")
         parser.add_argument("--drain", action="store_true", help="work off what is due, then exit")
 
-    def get_check_kwargs(self, options: dict[str, Any]) -> dict[str, Any]:
+    def get_check_kwargs(self, options: dict[str, Any]) -> dict[Any, Any]:
         """Run every check that has a tag, but not those of URLs: they load all views, and what these import."""
         return {"tags": registry.tags_available() - {Tags.urls}}
 
