@@ -12,7 +12,6 @@ from jobqueue.history import ADD_ATTEMPT
 from jobqueue.lanes import Due, Lane, Marks, shares
 from jobqueue.sign_of_life import LOCK_CLASS
 from jobqueue.specs import CheckedSpec
-from jobqueue.states import Outcome
 
 # Why not bulk_create(ignore_conflicts=True): it doesn't say which rows it inserted, nor their ids.
 # Why not DO UPDATE: it would lock, and rewrite, the row of a job that may be running.
@@ -64,24 +63,24 @@ _LOCK_SUSPECTS = _SUSPECTS + "FOR UPDATE SKIP LOCKED"
 
 # Why SQL: each row gets a result of its own, and the fence is a pair of columns. The rows are locked first, in id order
 # against deadlocks, and a locked one is left out: its handler's transaction may hold it, or somebody who cancels it.
-# "Processing" is said by locked_at (constraint processing_iff_locked), so that the planner takes the primary key and
-# not the index of running jobs, which an old snapshot fills with dead entries.
+# No join: the planner expects one running job, and would compare each of hundreds with each. So the pairs and results
+# come as one jsonb object, in which each row looks its own up, and the ids as an array whose length it can't see, for
+# which it takes the primary key. "Processing" is said by locked_at (constraint processing_iff_locked), or it might take
+# the index of running jobs, which an old snapshot fills with dead entries.
 _COMPLETE = f"""
-WITH ended AS MATERIALIZED (
-    SELECT * FROM unnest(%s::bigint[], %s::uuid[], %s::jsonb[]) AS ended (id, lock_token, result)
-),
-free AS MATERIALIZED (
-    SELECT job.id, ended.result
-    FROM processing_jobs AS job JOIN ended ON job.id = ended.id AND job.lock_token = ended.lock_token
-    WHERE job.locked_at IS NOT NULL
-    ORDER BY job.id FOR UPDATE OF job SKIP LOCKED
+WITH free AS MATERIALIZED (
+    SELECT id FROM processing_jobs
+    WHERE id = ANY (ARRAY(SELECT unnest(%(ids)s::bigint[])))
+      AND locked_at IS NOT NULL AND %(results)s::jsonb ? (id || ' ' || lock_token)
+    ORDER BY id FOR UPDATE SKIP LOCKED
 )
-UPDATE processing_jobs AS job
-SET status = 'succeeded', finished_at = statement_timestamp(), result = free.result, progress = 100,
-    worker_deaths = 0, locked_at = NULL, locked_by = NULL, holder_key = NULL, suspected_since = NULL,
-    history = {ADD_ATTEMPT}
-FROM free WHERE job.id = free.id
-RETURNING job.id, job.lock_token
+UPDATE processing_jobs
+SET status = 'succeeded', finished_at = statement_timestamp(), progress = 100, worker_deaths = 0,
+    result = nullif(%(results)s::jsonb -> (id || ' ' || lock_token), 'null'),
+    locked_at = NULL, locked_by = NULL, holder_key = NULL, suspected_since = NULL,
+    history = {ADD_ATTEMPT % ("'succeeded'", "''")}
+WHERE id = ANY (ARRAY(SELECT id FROM free))
+RETURNING id, lock_token
 """  # noqa: S608 - made of constants
 
 
@@ -106,9 +105,9 @@ def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
 
 def complete_jobs(using: str, endings: Sequence[tuple[int, UUID, str | None]]) -> set[tuple[int, UUID]]:
     """Record success for claims (id, token, result as JSON); return those whose row was changed."""
-    columns = [list(column) for column in zip(*endings, strict=True)]
+    results = ",".join(f'"{pk} {token}":{result or "null"}' for pk, token, result in endings)
     with connections[using].cursor() as cursor:
-        cursor.execute(_COMPLETE, [*columns, Outcome.SUCCEEDED.value, ""])
+        cursor.execute(_COMPLETE, {"ids": [pk for pk, _, _ in endings], "results": f"{{{results}}}"})
         return set(cursor.fetchall())
 
 
