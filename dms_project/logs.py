@@ -31,7 +31,7 @@ OUTAGES = (OperationalError, InterfaceError)
 #: Attributes of a record that are written. Whatever else a library adds (Django: the whole request) may hold secrets.
 FIELDS = (
     "event",
-    *("tenant", "job_id", "job_type", "attempt", "queue_name", "worker", "status", "error_type"),
+    *("tenant", "job_id", "job_type", "attempt", "queue_name", "worker", "status", "error_type", "jobs"),
     *("request_id", "host", "method", "path", "status_code", "bytes"),
     "seconds",
 )

@@ -1,6 +1,9 @@
 """What operators of a tenant may look at. Documents are changed by the API, the audit by nobody."""
 
 from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from dms_project.tenancy.admin import ReadOnlyWhereItLives
 from documents.models import AuditEntry, Document, DocumentVersion
@@ -17,8 +20,25 @@ class DocumentAdmin(ReadOnlyWhereItLives, admin.ModelAdmin):
     list_filter = ("status", ("deleted_at", admin.EmptyFieldListFilter))
     list_select_related = ("created_by",)
     search_fields = ("title", "id")
-    fields = ("id", "title", "status", "steps", "job_id", "created_by", "created_at", "deleted_at")
+    fields = ("id", "title", "status", "each_step", "job", "created_by", "created_at", "deleted_at")
     inlines = (VersionInline,)
+
+    @admin.display(description="steps")
+    def each_step(self, document: Document) -> SafeString:
+        """How each step ended, and why."""
+        lines = (
+            (": ".join(filter(None, (step["name"], step["status"], step.get("reason"), step.get("detail")))),)
+            for step in document.steps
+        )
+        return format_html_join(mark_safe("<br>"), "{}", lines) or mark_safe("-")
+
+    @admin.display(description="job")
+    def job(self, document: Document) -> SafeString | str:
+        """The latest job that reads it."""
+        if document.job_id is None:
+            return "-"
+        address = reverse("admin:jobqueue_processingjob_change", args=[document.job_id])
+        return format_html('<a href="{}">{}</a>', address, document.job_id)
 
 
 @admin.register(AuditEntry)

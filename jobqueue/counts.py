@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from jobqueue.models import ProcessingJob
 from jobqueue.statements import read_counts
 
 #: More than this many are not counted on.
@@ -25,3 +26,15 @@ class Counts:
 def count_jobs(using: str = "default") -> Counts:
     """Count the jobs of the active schema, by their partial indexes, in one statement."""
     return Counts(*read_counts(using, LIMIT))
+
+
+#: Up to so many rows a table is counted exactly; the planner's estimate of a small one may be far out.
+_SMALL = 10_000
+
+
+def count_all(using: str, counts: Counts) -> tuple[int, bool]:
+    """Return how many jobs there are in all, and whether that is exact."""
+    if counts.about > _SMALL:
+        return counts.about, False
+    counted = ProcessingJob.objects.using(using).values("pk")[: _SMALL + 1].count()
+    return counted, counted <= _SMALL

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Func, Max, QuerySet, TextField, Value
+from django.db.models import Count, DurationField, ExpressionWrapper, Func, Max, QuerySet, TextField, Value
 from django.db.models.functions import Left, Now, Random
 
 from jobqueue.models import ProcessingJob
@@ -60,6 +60,14 @@ def _decide(using: str, ids: Sequence[int], **changes: Any) -> Decided:
     return Decided(done, {pk: "locked" if why == JobStatus.DEAD_LETTER else why for pk, why in reasons.items()})
 
 
+def newest_dead_letters(jobs: QuerySet[ProcessingJob], limit: int) -> QuerySet[ProcessingJob]:
+    """Return the dead letters among ``jobs`` that are among the ``limit`` newest of all, by their partial index."""
+    dead = jobs.filter(status=JobStatus.DEAD_LETTER)
+    of_all = ProcessingJob.objects.using(jobs.db).filter(status=JobStatus.DEAD_LETTER)
+    oldest = of_all.order_by("-pk").values_list("pk", flat=True)[limit - 1 : limit].first()
+    return dead if oldest is None else dead.filter(pk__gte=oldest)
+
+
 @dataclass(frozen=True)
 class Cause:
     """The dead letters of one job type whose last error begins with the same line."""
@@ -86,6 +94,13 @@ def of_cause(jobs: QuerySet[ProcessingJob], cause: str) -> QuerySet[Any]:
     return _with_cause(jobs).filter(cause=cause)
 
 
+def with_words(jobs: QuerySet[ProcessingJob], words: str) -> QuerySet[Any]:
+    """Return the dead letters among ``jobs`` in whose cause these words stand, in this order, in any case."""
+    return _with_cause(jobs).filter(cause__icontains=words)
+
+
 def _with_cause(jobs: QuerySet[ProcessingJob]) -> QuerySet[Any]:
-    first_line = Func(F("last_error"), Value("\n"), Value(1), function="split_part", output_field=TextField())
-    return jobs.filter(status=JobStatus.DEAD_LETTER).annotate(cause=Left(first_line, _CAUSE_MAX_LENGTH))
+    # Cut before it is split: so the rest of a long text needs not be read.
+    beginning = Left("last_error", _CAUSE_MAX_LENGTH)
+    first_line = Func(beginning, Value("\n"), Value(1), function="split_part", output_field=TextField())
+    return jobs.filter(status=JobStatus.DEAD_LETTER).annotate(cause=first_line)

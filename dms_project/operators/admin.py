@@ -16,7 +16,7 @@ admin.site.unregister(Tenant)
 class TenantAtWorkAdmin(TenantAdmin):
     """Reads two statements per tenant shown, so a page shows few."""
 
-    list_display = [*TenantAdmin.list_display, "pending", "oldest", "processing", "dead_letters"]
+    list_display = ["schema_name", "pending", "oldest", "processing", "dead_letters", "created_at"]
     list_per_page = 25
 
     @admin.display(description="pending jobs")
@@ -57,4 +57,4 @@ def _counts(tenant: Tenant) -> Counts | None:
 
 
 def _number(count: int) -> str:
-    return f"more than {LIMIT}" if count == LIMIT else str(count)
+    return f"more than {LIMIT:,}" if count >= LIMIT else f"{count:,}"

@@ -5,10 +5,23 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.functional import lazy
+from django.utils.translation import gettext
 
 from dms_project.tenancy.context import current
 from dms_project.tenancy.models import Domain, Tenant
+from dms_project.tenancy.names import PUBLIC
 from dms_project.tenancy.routers import lives_in
+
+
+def _title() -> str:
+    """Say whose administration this is, so that nobody takes one tenant's for another's."""
+    name = current()
+    return gettext("Administration of all tenants") if name == PUBLIC else gettext("Administration of %s") % name
+
+
+# One site serves every host: its title is made when a page is.
+admin.site.site_header = admin.site.site_title = lazy(_title, str)()
 
 
 class ReadOnly:

@@ -10,8 +10,10 @@ from django.urls import reverse
 from django.views import View
 
 from jobqueue.admin.decisions import decide_and_record, report
-from jobqueue.dead_letters import causes, of_cause
+from jobqueue.admin.paging import COUNT_LIMIT
+from jobqueue.dead_letters import causes, newest_dead_letters, of_cause
 from jobqueue.models import ProcessingJob
+from jobqueue.states import JobStatus
 
 
 class CauseForm(forms.Form):
@@ -24,18 +26,21 @@ class CauseForm(forms.Form):
 
 
 class CausesView(View):
-    """GET lists the causes; POST requeues or discards all dead letters of one cause."""
+    """GET lists the causes; POST requeues or discards all dead letters of one, older ones than GET has read, too."""
 
     model_admin: ClassVar[Any] = None
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Show the most frequent causes."""
+        """Show the most frequent causes among the newest dead letters."""
         self._demand(self.model_admin.has_view_permission(request))
+        jobs = ProcessingJob.objects.all()
+        dead = jobs.filter(status=JobStatus.DEAD_LETTER)[: COUNT_LIMIT + 1].count()
         context = {
             **self.model_admin.admin_site.each_context(request),
             "opts": self.model_admin.opts,
             "title": "Dead letters by cause",
-            "causes": causes(ProcessingJob.objects.all()),
+            "causes": causes(newest_dead_letters(jobs, COUNT_LIMIT)),
+            "looked_through": f"{COUNT_LIMIT:,}" if dead > COUNT_LIMIT else None,
             "may_requeue": self.model_admin.has_requeue_permission(request),
             "may_discard": self.model_admin.has_discard_permission(request),
             "jobs_url": reverse("admin:jobqueue_processingjob_changelist"),

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
@@ -15,27 +15,36 @@ from django.utils.safestring import SafeString
 from jobqueue.admin.causes import CausesView
 from jobqueue.admin.decisions import decide
 from jobqueue.admin.filters import CauseFilter, JobTypeFilter, QueueFilter
-from jobqueue.admin.paging import CappedPaginator
-from jobqueue.counts import LIMIT, count_jobs
-from jobqueue.error_text import summary
+from jobqueue.admin.joblist import JobList
+from jobqueue.admin.notes import note
+from jobqueue.admin.paging import COUNT_LIMIT, CappedPaginator
+from jobqueue.dead_letters import newest_dead_letters, with_words
+from jobqueue.handlers import registered
 from jobqueue.models import ProcessingJob
+from jobqueue.queue import Queue
 from jobqueue.states import JobStatus
 
+#: Where jobs are put that name no queue.
+DEFAULT_QUEUE = "default"
 _BIGINT_MAX = 2**63 - 1
+#: A search shows no more dead letters than these.
+_FOUND = 500
 
 
 @admin.register(ProcessingJob)
 class ProcessingJobAdmin(admin.ModelAdmin):
     """Nothing can be edited: what changes a job's state is the queue, here by two actions with rights of their own."""
 
-    list_display = ["id", "job_type", "status", "tries", "error", "available_at", "queue_name", "locked_by"]
+    list_display = ["id", "what", "status", "tries", "note"]
     list_filter = ["status", JobTypeFilter, QueueFilter, CauseFilter]
     search_fields = ["id"]  # shows the field; get_search_results says what is searched
-    search_help_text = "A job's id, an idempotency key, or words in the error of a dead letter."
+    search_help_text = "A job's id, an idempotency key, or words in the first line of a dead letter's error."
     ordering = ["-id"]
+    sortable_by = ["id"]
     list_per_page = 50
     paginator = CappedPaginator
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # they count every choice of every filter
     actions = ["requeue", "discard"]
     fieldsets = [
         (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text", "attempts_table"]}),
@@ -74,24 +83,38 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         causes = self.admin_site.admin_view(CausesView.as_view(model_admin=self))
         return [path("causes/", causes, name="jobqueue_causes"), *super().get_urls()]
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobList]:
+        """Show the list that stays fast."""
+        return JobList
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show how much waits, runs and died above the list."""
+        """Refuse what is no id before it gets to the database."""
         if not all(_is_id(chosen) for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME)):
             raise BadRequest("These are no ids of jobs.")
-        counts = {"counts": count_jobs(self.get_queryset(request).db), "count_limit": LIMIT}
-        return super().changelist_view(request, (extra_context or {}) | counts)
+        return super().changelist_view(request, extra_context)
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Say of a pending job what it waits for, beside its time and a worker."""
+        job: ProcessingJob = context["original"]
+        is_pending = job.status == JobStatus.PENDING
+        context["has_no_handler"] = is_pending and job.job_type not in registered()
+        context["is_paused"] = is_pending and job.queue_name in Queue().paused_queues()
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Search what an index finds: id, key, and the errors of the dead letters."""
+        """Search what is found at once: id, key, and the causes of the newest dead letters."""
         term = search_term.strip().replace("\0", "")
         if not term:
             return queryset, False
-        wanted = Q(idempotency_key=term) | Q(status=JobStatus.DEAD_LETTER, last_error__icontains=term)
+        jobs = ProcessingJob.objects.using(queryset.db)
+        found = list(with_words(newest_dead_letters(jobs, COUNT_LIMIT), term).values_list("pk", flat=True)[:_FOUND])
+        found += jobs.filter(idempotency_key=term).values_list("pk", flat=True)
         if _is_id(term):
-            wanted |= Q(pk=int(term))
-        return queryset.filter(wanted), False
+            found.append(int(term))
+        # As ids alone: with an OR the planner may read the primary key from its end until it meets enough of them.
+        return queryset.filter(pk__in=found), False
 
     @admin.action(description="Requeue dead letters", permissions=["requeue"])
     def requeue(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> HttpResponse | None:
@@ -105,15 +128,20 @@ class ProcessingJobAdmin(admin.ModelAdmin):
 
     # What is shown
 
+    @admin.display(description="job type")
+    def what(self, job: ProcessingJob) -> str:
+        """The type, and the queue if that says something."""
+        return job.job_type if job.queue_name == DEFAULT_QUEUE else f"{job.job_type} in {job.queue_name}"
+
     @admin.display(description="attempts")
     def tries(self, job: ProcessingJob) -> str:
         """Attempts of those allowed."""
         return f"{job.attempts} of {job.max_attempts}"
 
-    @admin.display(description="last error")
-    def error(self, job: ProcessingJob) -> str:
-        """The first line of the last error."""
-        return summary(job.last_error)[:100]
+    @admin.display(description="note")
+    def note(self, job: ProcessingJob) -> str:
+        """What is of interest in its status."""
+        return note(job)
 
     @admin.display(description="payload")
     def payload_text(self, job: ProcessingJob) -> SafeString:
@@ -123,7 +151,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     @admin.display(description="result")
     def result_text(self, job: ProcessingJob) -> SafeString:
         """The result, indented."""
-        return _preformatted(json.dumps(job.result, indent=2, ensure_ascii=False))
+        return _preformatted("-" if job.result is None else json.dumps(job.result, indent=2, ensure_ascii=False))
 
     @admin.display(description="last error")
     def error_text(self, job: ProcessingJob) -> SafeString:
@@ -133,10 +161,16 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     @admin.display(description="attempts")
     def attempts_table(self, job: ProcessingJob) -> SafeString:
         """One row per recorded attempt."""
+        if not job.history:
+            return format_html("{}", "-")
         columns = ("attempt", "worker", "started_at", "ended_at", "outcome", "error")
         head = format_html_join("", "<th>{}</th>", ((column.replace("_", " "),) for column in columns))
         rows = format_html_join("", "<tr>{}</tr>", ((_cells(entry, columns),) for entry in job.history))
-        return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", head, rows)
+        return format_html(
+            '<div class="jobqueue-attempts"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>',
+            head,
+            rows,
+        )
 
 
 def _is_id(text: str) -> bool:

@@ -25,7 +25,7 @@ def cells(client: Client) -> dict[str, list[str]]:
 
     page = html.fromstring(client.get(LIST).content)
     rows = [[cell.text_content().strip() for cell in row.xpath("./th|./td")] for row in page.xpath("//tbody/tr")]
-    return {row[0]: row[2:] for row in rows}
+    return {row[0]: row[1:-1] for row in rows}
 
 
 def test_each_tenants_jobs_are_counted_in_its_own_schema(operator: Client) -> None:

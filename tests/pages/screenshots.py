@@ -2,14 +2,19 @@
 
 from collections.abc import Callable
 from io import BytesIO
+from uuid import UUID
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Route, expect
 
+from dms_project.tenancy import use
+from documents.exceptions import StorageUnavailable
+from jobqueue.queue import Queue
 from tests.pages.office import documents
 from tests.pages.people import File, Person
 from tests.pages.site import ROOT
+from tests.pages.test_admin import JOBS, desk
 
 IMAGES = ROOT / "docs/images"
 SCREENS = {
@@ -80,6 +85,50 @@ def test_draw(look: str, worker: None, browser: Browser, somebody: Callable[...,
     if look == "light":
         page.get_by_role("button", name="Deutsch").click()
         draw("german")
+
+
+_WITHOUT_TESTS_OWN = """
+  for (const link of document.querySelectorAll("#changelist-filter a"))
+    if (link.textContent.startsWith("test.")) link.closest("li").remove();
+"""
+
+
+@pytest.mark.usefixtures("users")
+@pytest.mark.parametrize("look", SCREENS)
+def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
+    with use("globex"):
+        Queue().enqueue("documents.process", {})
+    with use("acme"):
+        dead = a_day_with_an_outage()
+    acme, operators = desk(somebody, "acme", **SCREENS[look]), desk(somebody, "public", **SCREENS[look])
+
+    for person, path, name in (
+        (acme, JOBS, "jobs"),
+        (acme, f"{JOBS}causes/", "causes"),
+        (acme, f"{JOBS}{dead}/change/", "job"),
+        (operators, "/admin/tenancy/tenant/", "tenants"),
+    ):
+        person.go(path)
+        person.page.mouse.move(0, 0)
+        person.page.evaluate(_WITHOUT_TESTS_OWN)
+        _save(person.page.screenshot(), f"admin-{name}-{look}")
+
+
+def a_day_with_an_outage() -> int:
+    """Make jobs in every state, and return the id of a dead letter."""
+    queue = Queue()
+    outage = StorageUnavailable("S3: Could not connect to the endpoint")
+    deaths = [outage] * 5 + ["worker died (docs2:4711)", ValueError("Invalid reference to a page")]
+    for number in range(20):
+        queue.enqueue("documents.process", {"document_id": str(UUID(int=number)), "version": 1}, max_attempts=1)
+    for death in deaths:
+        job = queue.dequeue("docs2:4711")
+        queue.fail(job, death)
+    for done in queue.dequeue_many("docs1:1203", 8):
+        queue.complete(done, {"status": "ready", "pages": 3})
+    queue.report_progress(queue.dequeue("docs1:1203"), 42)
+    queue.enqueue("documents.rotate", {"document_id": str(UUID(int=7))})
+    return job.pk
 
 
 def _save(png: bytes, name: str) -> None:

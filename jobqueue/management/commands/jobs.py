@@ -14,6 +14,7 @@ from jobqueue.conf import conf
 from jobqueue.counts import count_jobs
 from jobqueue.error_text import summary
 from jobqueue.exceptions import InvalidJob, JobNotFound, NotDeadLettered
+from jobqueue.handlers import registered
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.states import JobStatus
@@ -66,7 +67,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         names = _chosen(tenants, options["tenant"])
         if options["verb"] == "list":
-            self._show_rows([row for name in names for row in self._rows(tenants, name, options)], options["json"])
+            rows = [row for name in names for row in self._rows(tenants, name, options)]
+            self._show_rows(rows, options["json"])
+            self._hint_at_missing_handlers(rows)
             return
         if options["verb"] == "stats":
             self._show_rows([self._stats(tenants, name) for name in names], options["json"])
@@ -97,6 +100,12 @@ class Command(BaseCommand):
             for job in jobs.order_by("-id").values(*_LISTED, "last_error")[: options["limit"]]:
                 job["last_error"] = summary(job["last_error"])
                 yield ({"tenant": name} if name else {}) | job
+
+    def _hint_at_missing_handlers(self, rows: list[dict[str, Any]]) -> None:
+        """Say on stderr which of the pending jobs shown wait for another worker than this project's."""
+        pending = {row["job_type"] for row in rows if row["status"] == JobStatus.PENDING}
+        if missing := sorted(pending - set(registered())):
+            self.stderr.write(f"Nothing here has a handler for {', '.join(missing)}: these wait for a worker that has.")
 
     def _stats(self, tenants: TenantSource, name: str) -> dict[str, Any]:
         with tenants.use(name):
@@ -142,6 +151,7 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps(facts, cls=DjangoJSONEncoder, indent=2))
             return
+        self._hint_at_missing_handlers([facts])
         for name, value in facts.items():
             if name == "history":
                 self.stdout.write("history:" if value else "history: -")

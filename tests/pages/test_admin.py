@@ -1,0 +1,103 @@
+"""The admin's pages in a browser: for screen readers, in both colours, and on a phone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from dms_project.tenancy import use
+from jobqueue.queue import Queue
+from tests.pages.people import PASSWORD, Person
+from tests.pages.test_accessible import CONTRAST, DESK, EVERYTHING, PHONE
+
+JOBS = "/admin/jobqueue/processingjob/"
+# Django's own parts of each page, whose links are small, or told from the text by their colour alone.
+DJANGOS = ["#header", "#nav-sidebar", ".breadcrumbs", "#changelist-filter", "#toolbar"]
+
+
+def desk(somebody: Callable[..., Person], tenant: str, **options: Any) -> Person:
+    """Return somebody who is logged in at the admin of a tenant, or of the operators."""
+    with use(tenant):
+        User.objects.create_superuser("boss", password=PASSWORD)
+    person = somebody(tenant, **options)
+    person.go("/admin/")
+    person.page.fill("#id_username", "boss")
+    person.page.fill("#id_password", PASSWORD)
+    person.page.click("[type=submit]")
+    expect(person.page.locator("#site-name")).to_be_visible()
+    return person
+
+
+def complaints(person: Person) -> list[str]:
+    """What the browser complained of; what axe finds in either colour; and whether a phone must scroll sideways."""
+    page, found = person.page, list(person.complaints)
+    for scheme, rules in (("light", EVERYTHING), ("dark", CONTRAST)):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate("Promise.all(document.getAnimations().map((fade) => fade.finished))")
+        result = Axe().run(page, context={"exclude": [[part] for part in DJANGOS]}, options=rules).response
+        assert result["passes"]
+        found += [f"{each['help']}: {[node['html'] for node in each['nodes']]}" for each in result["violations"]]
+    page.set_viewport_size(PHONE)
+    if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
+        found.append("wider than a narrow phone")
+    page.set_viewport_size(DESK)
+    person.complaints.clear()  # axe tries to set styles, which the policy of the admin forbids
+    return found
+
+
+def jobs_of_all_kinds() -> int:
+    """Make jobs in each state, and return the dead letter's id."""
+    queue = Queue()
+    for _ in range(4):
+        queue.enqueue("documents.process", {"document_id": 7})
+    queue.complete(queue.dequeue("w1"), {"status": "ready"})
+    dead = queue.dequeue("w1")
+    queue.fail(dead, ValueError("the printer is on fire " * 20), retry=False)
+    queue.dequeue("w1")
+    queue.enqueue("mail.send", {}, queue_name="mail")
+    queue.pause("mail")
+    return dead.pk
+
+
+@pytest.mark.usefixtures("users")
+def test_axe_finds_nothing_on_the_pages_about_jobs(somebody: Callable[..., Person]) -> None:
+    with use("acme"):
+        dead = jobs_of_all_kinds()
+    person = desk(somebody, "acme")
+
+    found = {}
+    for path in ("", f"{dead}/change/", "causes/"):
+        assert person.go(JOBS + path) == 200
+        found[path] = complaints(person)
+    assert {path: complaint for path, complaint in found.items() if complaint} == {}
+
+
+@pytest.mark.usefixtures("users")
+def test_axe_finds_nothing_on_the_list_of_tenants(somebody: Callable[..., Person]) -> None:
+    person = desk(somebody, "public")
+
+    person.go("/admin/tenancy/tenant/")
+    expect(person.page.locator("#result_list")).to_contain_text("globex")
+
+    assert complaints(person) == []
+
+
+@pytest.mark.usefixtures("users")
+def test_on_a_phone_a_dead_letters_error_is_seen_without_scrolling_sideways(somebody: Callable[..., Person]) -> None:
+    with use("acme"):
+        jobs_of_all_kinds()
+    person = desk(somebody, "acme")
+    page: Page = person.page
+    page.set_viewport_size({"width": 360, "height": 720})
+
+    person.go(f"{JOBS}?status__exact=dead_letter")
+
+    note = page.locator("#result_list .field-note")
+    expect(note).to_contain_text("the printer is on fire")
+    box = note.bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 360
