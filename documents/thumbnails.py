@@ -13,6 +13,7 @@ from dms_project.tenancy import current
 from documents.exceptions import ObjectMissing
 from documents.models import Document, DocumentVersion
 from documents.objects import OwnedObject
+from documents.processing.findings import Reason
 from documents.states import DocumentStatus
 from documents.storage import key_of, object_store
 
@@ -71,8 +72,12 @@ def _why_none(document: Document) -> tuple[str, str]:
     step = next((step for step in document.steps if step["name"] == "thumbnail"), None)
     if step is None:
         return "not_made", "The document was processed before there were thumbnails. Reprocess it."
-    detail = f": {step['detail']}" if step["detail"] else ""
-    return step["reason"], f"The document has no thumbnail ({step['reason']}){detail}."
+    reason: str = step["reason"]
+    if reason == Reason.UNSUPPORTED:
+        return reason, "No thumbnail is made of files of this type."
+    # A step that was left out for the reason of another has no words of its own.
+    details = [each["detail"] for each in (step, *document.steps) if each["reason"] == reason and each["detail"]]
+    return reason, f"The document has no thumbnail ({reason}): {next(iter(details), 'reprocess it to learn more')}."
 
 
 def _none(code: str, detail: str) -> JsonResponse:

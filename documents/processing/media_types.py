@@ -10,14 +10,8 @@ from documents.processing import encodings
 PDF = "application/pdf"
 TEXT = "text/plain"
 UNKNOWN = "application/octet-stream"
-#: Types of pictures that can be decoded, and what Pillow calls them.
-PICTURES = {
-    "image/gif": "GIF",
-    "image/jpeg": "JPEG",
-    "image/png": "PNG",
-    "image/tiff": "TIFF",
-    "image/webp": "WEBP",
-}
+#: Types of pictures that can be decoded.
+PICTURES = frozenset({"image/gif", "image/jpeg", "image/png", "image/tiff", "image/webp"})
 
 _SAMPLE_BYTES = 64 * 1024
 # Readers accept a PDF whose header stands a little later: mail gateways and scanners glue their own in front.

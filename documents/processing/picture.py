@@ -7,7 +7,6 @@ from PIL import ExifTags, Image
 from documents.processing.events import NotDrawn
 from documents.processing.findings import Reason
 from documents.processing.limits import Limits
-from documents.processing.media_types import PICTURES
 
 _BAND_PIXELS = 2**20
 _UPRIGHT = {
@@ -30,10 +29,11 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int) -> tuple[Image.
     Raises:
         MemoryError
     """
+    kind = mime_type.removeprefix("image/").upper()  # that is what Pillow calls it
     Image.MAX_IMAGE_PIXELS = limits.pixels // 2  # Pillow warns beyond this, and refuses beyond twice as many
     pixels = 0
     try:
-        with Image.open(path, formats=[PICTURES[mime_type]]) as image:
+        with Image.open(path, formats=[kind]) as image:
             pixels = image.width * image.height
             detail = f"{image.width} x {image.height} pixels"
             image.draft(None, (2 * edge, 2 * edge))  # of a JPEG, which is decoded at a fraction of its size

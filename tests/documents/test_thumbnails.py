@@ -109,21 +109,23 @@ def test_a_document_that_waits_has_none_yet(api: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "code"),
+    ("content", "code", "said"),
     [
-        (b"plain words", "unsupported"),
-        (files.sample("par-known-paragraphs.docx"), "unsupported"),
-        (files.sample("libreoffice-writer-password.pdf"), "locked"),
-        (files.INVALID_PDF, "damaged"),
-        (pictures.encoded(pictures.quarters())[:300], "damaged"),
+        (b"plain words", "unsupported", "of this type"),
+        (files.sample("par-known-paragraphs.docx"), "unsupported", "of this type"),
+        (files.sample("libreoffice-writer-password.pdf"), "locked", "a password is needed"),
+        (files.INVALID_PDF, "damaged", "can't be opened"),
+        (pictures.encoded(pictures.quarters())[:300], "damaged", "can't be decoded"),
     ],
     ids=["text", "word", "locked", "damaged", "damaged picture"],
 )
-def test_where_there_is_none_the_answer_says_why(api: Api, content: bytes, code: str, local_store: ObjectStore) -> None:
+def test_where_there_is_none_the_answer_says_why(
+    api: Api, content: bytes, code: str, said: str, local_store: ObjectStore
+) -> None:
     path = f"/api/documents/{api.upload(content).json()['id']}"
     work_off()
     assert why_none(api, path) == (404, code)
-    assert code in api.client.get(f"{path}/thumbnail").json()["detail"]
+    assert said in api.client.get(f"{path}/thumbnail").json()["detail"]
     assert thumbnails_in(local_store) == []
 
 
@@ -188,6 +190,19 @@ def test_a_document_that_can_be_drawn_no_more_has_no_thumbnail(api: Api, setting
     work_off()
     assert (key(), api.client.get(path).json()["status"]) == ("", "failed")
     assert why_none(api, path) == (404, "too_large")
+
+
+def test_a_scan_without_a_thumbnail_is_not_searchable_because_it_has_no_text(api: Api, settings: Any) -> None:
+    settings.DMS_MAX_PIXELS = 100
+    path = f"/api/documents/{api.upload(files.sample('imagemagick-CCITTFaxDecode.pdf')).json()['id']}"
+    work_off()
+    assert steps_of(api, path) == {
+        "inspect": ("done", ""),
+        "text": ("done", "no_text"),
+        "thumbnail": ("failed", "too_large"),
+        "index": ("skipped", "no_text"),
+    }
+    assert api.client.get(path).json()["status"] == "partial"
 
 
 def test_an_outage_during_reprocessing_costs_no_thumbnail(api: Api, path: str, local_store: ObjectStore) -> None:
