@@ -16,7 +16,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, InternalError, OperationalError, connections, transaction
+from django.db import InterfaceError, InternalError, OperationalError, connections
 
 from jobqueue import claims, events
 from jobqueue.claims import Claimed, Wanted
@@ -82,7 +82,9 @@ class Dispatcher:
         self._names_read_at = float("-inf")
         self._marks: defaultdict[str, Marks] = defaultdict(Marks)
         self._lonely = Lonely()
-        self._session = OwnSession(queue.using)
+        pooled = conf().sign_of_life_grace is None
+        #: Its connection, for whoever looks after the loop.
+        self.session = OwnSession(queue.using, "dispatcher", queue.stale_lock_after, pooled=pooled)
         # Held: submitted to the slots, and not yet on record as ended.
         self._held: set[Claim] = set()
         # Taken back from the threads, and not given back to the queue yet.
@@ -126,14 +128,16 @@ class Dispatcher:
         self._slots.start()
         weather = Weather(self._queue.using, "dispatcher", longest_wait=5.0)
         while not self.finished.is_set():
+            stopping = self._stopping
             try:
                 wait = self._turn()
                 weather.good()
             except DatabaseError as error:
                 self._forget_marks()
                 wait = weather.bad(error)
-                if self._stopping:
+                if stopping:
                     self._finish_if_idle()  # a claim that nobody knows of is left to those who look for dead workers
+            self.session.rest()
             if not self.finished.is_set():
                 self._listen(wait)
         self._slots.stop()
@@ -211,7 +215,7 @@ class Dispatcher:
     def _read_names(self) -> None:
         now = time.monotonic()
         if now - self._names_read_at > _TENANTS_FRESH_SECONDS:
-            self._session.prepare()
+            self.session.prepare()
             wanted = self._service.only_tenants
             names = [name for name in self._tenants.names() if wanted is None or name in wanted]
             self._rota.serve(names, now)
@@ -222,7 +226,7 @@ class Dispatcher:
     def _others_wait_for_room(self) -> bool:
         """Return whether some job is due that must run alone."""
         service = self._service
-        self._session.prepare()
+        self.session.prepare()
         return any(
             self._ask(name, lambda: self._queue.waits_alone(service.job_types, service.queue_names))
             for name in self._rota.names
@@ -245,7 +249,7 @@ class Dispatcher:
             # Shared out among those that are due, so that none takes it all.
             limit = -(-room // (len(tenants) - position)) if room > 0 else 0
             if limit or self._is_owed(tenant):
-                self._session.prepare()
+                self.session.prepare()
                 found += self._visit(tenant, limit)
         return found
 
@@ -254,7 +258,7 @@ class Dispatcher:
         endings = self._unrecorded[tenant]
         token = uuid4()
         try:
-            with self._tenants.use(tenant), transaction.atomic(self._queue.using):
+            with self._tenants.use(tenant), self.session.transaction():
                 self._settle_uncertain(tenant)
                 recorded = record(self._queue, endings)
                 claimed = self._claim(tenant, limit, token) if limit else None
@@ -343,8 +347,8 @@ class Dispatcher:
         endings, self._unrecorded[tenant] = self._unrecorded[tenant], []
         for position, ending in enumerate(endings):
             try:
-                self._session.prepare()
-                with self._tenants.use(tenant), transaction.atomic(self._queue.using):
+                self.session.prepare()
+                with self._tenants.use(tenant), self.session.transaction():
                     recorded = record(self._queue, [ending])
             except _WEATHER as weather:
                 rest = endings[position + 1 :]
@@ -371,7 +375,7 @@ class Dispatcher:
     def _ask(self, tenant: str, question: Callable[[], T]) -> T | None:
         """Ask something inside a tenant; None if it is in trouble."""
         try:
-            with self._tenants.use(tenant):
+            with self._tenants.use(tenant), self.session.bounded():
                 return question()
         except _WEATHER as error:
             if not was_locked_out(error):
@@ -407,8 +411,8 @@ class Dispatcher:
             by_tenant[claim.tenant].append(claim)
         for tenant, given in by_tenant.items():
             try:
-                self._session.prepare()
-                with self._tenants.use(tenant):
+                self.session.prepare()
+                with self._tenants.use(tenant), self.session.transaction():
                     self._queue.release((claim.job for claim in given), started=started)
             except _WEATHER as error:
                 if not was_locked_out(error):

@@ -50,6 +50,8 @@ class Keeper:
         # Both need a session of their own; where a pooler is in between, neither is promised.
         self._promises = conf().sign_of_life_grace is not None
         self._listener = Listener(queue.using, str(self._sign.key), wake) if self._promises and conf().listen else None
+        #: Its connection, for whoever looks after the loop.
+        self.session = OwnSession(queue.using, "keeper", queue.stale_lock_after, pooled=not self._promises)
         self._renewed: dict[Claim, float] = {}
         self._lock = threading.Lock()
         self._done = threading.Event()
@@ -93,10 +95,9 @@ class Keeper:
         grace = conf().sign_of_life_grace
         tick = min(timedelta(seconds=1), stale_after / 6, grace / 3 if grace else stale_after).total_seconds()
         weather = Weather(self._queue.using, "keeper", longest_wait=tick)
-        session = OwnSession(self._queue.using)
         while not self._done.is_set():
             try:
-                session.prepare()
+                self.session.prepare()
                 if not self._promises or self._sign.show():
                     self.ready.set()
                 if self._listener:
@@ -104,6 +105,7 @@ class Keeper:
                 self._renew(older_than=stale_after.total_seconds() / 3)
                 self._look_for_the_dead()
                 weather.good()
+                self.session.rest()
                 self._listen(min(tick, _SUSPICIOUS_TICK) if self._suspicious else tick)
             except DatabaseError as error:
                 self._in_trouble(weather.bad(error))
@@ -111,6 +113,7 @@ class Keeper:
                 self._in_trouble(weather.bad(error))
 
     def _in_trouble(self, wait: float) -> None:
+        self.session.rest()
         if self._listener:
             self._listener.lost()
         self._done.wait(wait)
@@ -165,7 +168,7 @@ class Keeper:
     def _in(self, tenant: str, ask: Callable[[], T]) -> T | None:
         """Ask something inside a tenant; None if that is in trouble."""
         try:
-            with self._tenants.use(tenant):
+            with self._tenants.use(tenant), self.session.bounded():
                 return ask()
         except (OperationalError, InterfaceError) as error:
             if not was_locked_out(error):

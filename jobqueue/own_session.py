@@ -1,27 +1,109 @@
-"""The connection of one of the worker's own loops, which must never wait long for somebody else's lock."""
+"""The connection of one of the worker's own loops, which waits long for nothing: a lock, an answer, the loop itself."""
 
-from django.db import Error, connections
-from psycopg import errors
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import timedelta
 
+from django.db import Error, connections, transaction
+from psycopg import Connection, errors
+from psycopg import Error as PsycopgError
+
+logger = logging.getLogger("jobqueue.worker")
+
+#: How often the worker looks after its loops.
+LOOK_SECONDS = 0.25
 #: How long a statement of the worker's own waits for a lock: a migration, say, may hold a tenant's table.
 _LOCK_TIMEOUT = "1s"
+_LONGEST_PATIENCE = timedelta(seconds=30)
+#: A loop that has waited for so many times its patience can't be helped.
+_HOPELESS = 3
+
+# The second one frees what an unfinished transaction has locked, when nothing comes from us any more.
+_BOUNDS = """
+SELECT set_config('lock_timeout', %s, %s), set_config('idle_in_transaction_session_timeout', %s, %s)
+"""
 
 
 class OwnSession:
-    """Belongs to one thread; notices when its connection is a new one."""
+    """Belongs to one thread, ``look`` to another.
 
-    def __init__(self, using: str) -> None:
+    Args:
+        using: The database's alias.
+        who: Whose it is, for the log.
+        stale_after: The age at which a lock is stale: whoever waits for half of it can still renew afterwards.
+        pooled: Whether a pooler may hand each transaction to another session, so that no session is ours to set up.
+    """
+
+    def __init__(self, using: str, who: str, stale_after: timedelta, *, pooled: bool) -> None:
         self._using = using
-        self._known: object | None = None
+        self._who = who
+        self._patience = min(stale_after / 2, _LONGEST_PATIENCE)
+        self._pooled = pooled
+        self._known: Connection | None = None
+        # What the loop is asking, by identity; None: nothing.
+        self._asking: object | None = None
+        self._seen: object | None = None
+        self._looks = 0
 
     def prepare(self) -> None:
         """Connect if need be, and set the new session up; costs nothing while the session lasts."""
+        self._asking = object()
         connection = connections[self._using]
         connection.ensure_connection()
         if connection.connection is not self._known:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT set_config('lock_timeout', %s, false)", [_LOCK_TIMEOUT])
+            if not self._pooled:
+                self._set_bounds(local=False)
             self._known = connection.connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a transaction, in which our bounds hold."""
+        with transaction.atomic(self._using):
+            if self._pooled:
+                self._set_bounds(local=True)
+            yield
+
+    def bounded(self) -> AbstractContextManager[None]:
+        """Let our bounds hold in a block that needs no transaction."""
+        return self.transaction() if self._pooled else nullcontext()
+
+    def rest(self) -> None:
+        """Note that nothing is being asked for now."""
+        self._asking = None
+
+    def _set_bounds(self, *, local: bool) -> None:
+        patience = f"{self._patience.total_seconds() * 1000:.0f}ms"
+        with connections[self._using].cursor() as cursor:
+            cursor.execute(_BOUNDS, [_LOCK_TIMEOUT, local, patience, local])
+
+    def look(self) -> bool:
+        """Cut the connection if the loop has been waiting for an answer for too long; to be called every LOOK_SECONDS.
+
+        Counts looks instead of time, which also passes while a handler or the system keeps every thread from running.
+
+        Returns:
+            False if the loop has waited so long that it can't be helped.
+        """
+        asking = self._asking
+        self._looks = self._looks + 1 if asking is not None and asking is self._seen else 0
+        self._seen = asking
+        patience = self._patience.total_seconds() / LOOK_SECONDS
+        if int(patience) == self._looks:
+            self._cut()
+        return self._looks < _HOPELESS * patience
+
+    def _cut(self) -> None:
+        logger.warning("%s: no answer for %s s; cutting its connection", self._who, self._patience.total_seconds())
+        if self._known is None:
+            return
+        with suppress(OSError, PsycopgError):  # it is closed already
+            # Of a copy of the descriptor: the thread that waits on the socket wakes up, and closes it itself.
+            copy = socket.socket(fileno=os.dup(self._known.fileno()))
+            copy.shutdown(socket.SHUT_RDWR)
+            copy.close()
 
 
 def was_locked_out(error: Error) -> bool:

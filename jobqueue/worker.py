@@ -11,6 +11,7 @@ from types import FrameType
 from jobqueue.conf import conf
 from jobqueue.dispatcher import Dispatcher, News, Service
 from jobqueue.keeper import Keeper
+from jobqueue.own_session import LOOK_SECONDS
 from jobqueue.queue import Queue
 from jobqueue.supervision import SupervisedThread
 from jobqueue.tenant_source import TenantSource
@@ -19,7 +20,6 @@ logger = logging.getLogger("jobqueue.worker")
 
 #: How long giving jobs back may take when the worker ends, before it ends without.
 _GIVING_BACK_SECONDS = 5.0
-_WATCH_SECONDS = 0.25
 
 
 class Worker:
@@ -80,7 +80,7 @@ class Worker:
     def _watch(self) -> int:
         """Wait for the end, and see to it that it comes."""
         stop_by = give_up_by = float("inf")
-        while not self._dispatcher.finished.wait(_WATCH_SECONDS):
+        while not self._dispatcher.finished.wait(LOOK_SECONDS):
             now = time.monotonic()
             if self._parent is not None and os.getppid() != self._parent and not self._signals:
                 logger.warning("the parent process is gone; stopping")
@@ -96,8 +96,16 @@ class Worker:
             if now > give_up_by:
                 logger.critical("could not give %s jobs back; their locks will go stale", self._dispatcher.running)
                 return 1
-            if any(thread.gave_up for thread in self._threads):
+            if self._can_not_go_on():
                 self.left_running = True
                 return 1
         undrained = self._drain and not self._signals and self._dispatcher.tenants_in_trouble
         return 1 if undrained else 0
+
+    def _can_not_go_on(self) -> bool:
+        """Return whether a loop was given up, or waits for the database in a way that can't be helped."""
+        for loop in (self._keeper, self._dispatcher):
+            if not loop.session.look():
+                logger.critical("a loop hangs; ending, so that whoever supervises this process starts it anew")
+                return True
+        return any(thread.gave_up for thread in self._threads)

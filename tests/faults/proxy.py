@@ -77,7 +77,10 @@ class FaultyConnection:
         return self._triggers[-1]
 
     def close(self) -> None:
+        """End every connection and take no more."""
         self.mode = "refuse"
+        for link in self.links:
+            link.mode = "refuse"
         self._listener.close()
 
     def _accept(self) -> None:

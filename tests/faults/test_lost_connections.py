@@ -16,7 +16,7 @@ from tests.jobqueue.workers import BothTenants, Twins
 ENQUEUE, CLAIM, COMPLETE, FAIL, RELEASE = (
     b"INSERT INTO processing_jobs",
     b'"attempts" + 1',
-    b"WITH ended AS",
+    b"SET status = 'succeeded'",
     b'"last_error" = ',
     b'"attempts" - 1',
 )
