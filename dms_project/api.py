@@ -15,7 +15,8 @@ from dms_project.openapi import Documentation, DocumentedAPI
 from dms_project.tenancy import PUBLIC, current
 from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
-from documents.api import jobs_router, router
+from documents.api import answer_problem, jobs_router, router
+from documents.exceptions import DocumentsError
 
 logger = logging.getLogger(__name__)
 
@@ -77,5 +78,6 @@ for too_many in (TooManyFieldsSent, TooManyFilesSent):
 api.add_exception_handler(RequestDataTooBig, fields_are_too_large)
 api.add_exception_handler(AuthenticationError, login_is_missing)
 api.add_exception_handler(Exception, leave_to_django)
+api.add_exception_handler(DocumentsError, answer_problem)
 for outage in OUTAGES:
     api.add_exception_handler(outage, database_is_down)

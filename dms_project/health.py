@@ -5,7 +5,7 @@ The body holds words only: no addresses, no versions, no errors. Those are in th
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -14,6 +14,7 @@ from dms_project.bounded_check import BoundedCheck
 from dms_project.tenancy import PUBLIC
 from dms_project.tenancy.exceptions import reason
 from dms_project.tenancy.rollout import plan_rollout
+from documents.exceptions import OutageReason, StorageUnavailable
 from documents.storage import object_store
 
 logger = logging.getLogger(__name__)
@@ -61,18 +62,25 @@ def _database() -> Report:
 
 
 def _storage() -> Report:
-    object_store().check()
+    try:
+        object_store().check()
+    except StorageUnavailable as error:
+        logger.warning("not ready: storage: %s", error)
+        return {"storage": "down", "storage_reason": error.reason.value}
     return {"storage": "ok"}
 
 
-def _check_of(parts: Sequence[str], check: Callable[[], Report]) -> BoundedCheck[Report]:
+def _check_of(check: Callable[[], Report], otherwise: Report) -> BoundedCheck[Report]:
     def say(error: Exception) -> None:
-        logger.warning("not ready: %s: %s", ", ".join(parts), reason(error))
+        logger.warning("not ready: %s: %s", ", ".join(otherwise), reason(error))
 
-    return BoundedCheck("readyz", check, say, otherwise=dict.fromkeys(parts, "down"))
+    return BoundedCheck("readyz", check, say, otherwise)
 
 
-_checks = (_check_of(["database", "migrations"], _database), _check_of(["storage"], _storage))
+_checks = (
+    _check_of(_database, {"database": "down", "migrations": "down"}),
+    _check_of(_storage, {"storage": "down", "storage_reason": OutageReason.NO_ANSWER.value}),
+)
 
 
 def _readiness() -> Report:

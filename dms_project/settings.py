@@ -1,6 +1,7 @@
 """Settings, all read from the environment; docs/reference/environment.md lists every variable."""
 
 import os
+from datetime import timedelta
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,16 @@ JOBQUEUE = {"TENANTS": "dms_project.tenancy.fleet"}
 # --- Files -----------------------------------------------------------------------------------------------------------
 
 
+def _duration(name: str, default: timedelta, least: timedelta) -> timedelta:
+    return env.timedelta(name, default, validate=validate.Range(min=least))
+
+
+# How long a call of the store may take, whatever hangs. A file's bytes have as much time more as this rate gives them.
+DMS_STORAGE_TIMEOUT = _duration("DMS_STORAGE_TIMEOUT", timedelta(seconds=20), least=timedelta(seconds=1))
+DMS_STORAGE_MIN_RATE = env.int("DMS_STORAGE_MIN_RATE", 256 * 1024, validate=validate.Range(min=1))
+DMS_ORPHAN_GRACE = _duration("DMS_ORPHAN_GRACE", timedelta(hours=24), least=timedelta(minutes=1))
+
+
 def _documents_storage() -> dict[str, Any]:
     bucket = env.str("DMS_S3_BUCKET", "")
     if not bucket:
@@ -144,6 +155,12 @@ def _documents_storage() -> dict[str, Any]:
     if any(keys.values()) and not all(keys.values()):
         missing = next(name for name, value in keys.items() if not value)
         raise EnvError(f'Environment variable "{missing}" not set, but the other key is')
+    checksums: Any = env.str(
+        "DMS_S3_CHECKSUMS", "when_required", validate=validate.OneOf(["when_required", "when_supported"])
+    )
+    connect = _duration("DMS_S3_CONNECT_TIMEOUT", timedelta(seconds=3), least=timedelta(seconds=1))
+    read = _duration("DMS_S3_READ_TIMEOUT", timedelta(seconds=8), least=timedelta(seconds=1))
+    attempts = env.int("DMS_S3_ATTEMPTS", 2, validate=validate.Range(min=1))
     return {
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {
@@ -159,12 +176,12 @@ def _documents_storage() -> dict[str, Any]:
             "client_config": Config(
                 signature_version="s3v4",
                 s3={"addressing_style": "path"},
-                # Other S3 servers than Amazon's don't know the newer checksums.
-                request_checksum_calculation="when_required",
-                response_checksum_validation="when_required",
-                connect_timeout=3,
-                read_timeout=20,
-                retries={"mode": "standard", "total_max_attempts": 2},
+                # Other S3 servers than Amazon's don't know the newer checksums, or store them among the bytes.
+                request_checksum_calculation=checksums,
+                response_checksum_validation=checksums,
+                connect_timeout=connect.total_seconds(),
+                read_timeout=read.total_seconds(),
+                retries={"mode": "standard", "total_max_attempts": attempts},
                 max_pool_connections=DMS_WEB_THREADS,  # one client serves all threads
             ),
         },

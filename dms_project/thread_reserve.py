@@ -1,7 +1,7 @@
-"""Keep threads of the web server free for probes, so that /healthz answers while everything else waits."""
+"""Keep threads of the web server free for some requests while all the others wait for something that hangs."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
@@ -14,20 +14,26 @@ class ThreadReserve:
     the server, and a liveness probe would have to wait, too: the orchestrator restarts every process, for nothing.
     """
 
-    def __init__(self, application: Application, limit: int, refuse: Application, unlimited: Collection[str]) -> None:
+    def __init__(
+        self,
+        application: Application,
+        limit: int,
+        refuse: Application,
+        needs_a_place: Callable[[dict[str, Any]], bool],
+    ) -> None:
         """Wrap an application.
 
         Args:
             refuse: Answers those for whom there is no place, at once.
-            unlimited: Paths that need no free place. They must answer in bounded time themselves.
+            needs_a_place: Tells the requests that are counted. The others must answer in bounded time themselves.
         """
         self._application = application
         self._refuse = refuse
         self._places = threading.BoundedSemaphore(limit)
-        self._unlimited = unlimited
+        self._needs_a_place = needs_a_place
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if environ.get("PATH_INFO") in self._unlimited:
+        if not self._needs_a_place(environ):
             return self._application(environ, start_response)
         if not self._places.acquire(blocking=False):
             return self._refuse(environ, start_response)

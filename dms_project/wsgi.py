@@ -16,8 +16,10 @@ from dms_project.thread_reserve import ThreadReserve
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
 
-LIVE, READY, METRICS = "/healthz", "/readyz", "/metrics"
+LIVE = "/healthz"
+PROBES = ("/readyz", "/metrics")  # answered in bounded time, whatever hangs
 PROBE_THREADS = 4
+LIST_THREADS = 2  # of the rest: for what moves no file
 BOOT_FAILED = 3  # gunicorn's status for "don't start this worker again"
 
 
@@ -44,6 +46,13 @@ class LoadingDjango:
             os._exit(BOOT_FAILED)
 
 
+def moves_a_file(environ: dict[str, Any]) -> bool:
+    """Say whether a request waits for the storage, or sends a file that has to be received first."""
+    path = environ.get("PATH_INFO", "")
+    is_upload = path == "/api/documents" and environ.get("REQUEST_METHOD") == "POST"
+    return is_upload or path.endswith(("/download", "/thumbnail"))
+
+
 def busy(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     """Refuse a request since every thread that isn't kept for probes is taken."""
     from django.core.handlers.wsgi import WSGIRequest  # not before the process can say that it lives
@@ -58,7 +67,12 @@ def busy(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
 
 with one_line_errors():
     places = settings.DMS_WEB_THREADS - PROBE_THREADS
-    _django = ThreadReserve(LoadingDjango(), limit=places, refuse=busy, unlimited=[READY, METRICS])
+    _any = ThreadReserve(
+        LoadingDjango(), places, refuse=busy, needs_a_place=lambda environ: environ.get("PATH_INFO") not in PROBES
+    )
+    # Asked first, so that those whom it refuses are in nobody's way: while the storage hangs, or slow clients send
+    # large files, the lists are served all the same.
+    _django = ThreadReserve(_any, max(1, places - LIST_THREADS), refuse=busy, needs_a_place=moves_a_file)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -29,45 +29,40 @@ from jobqueue.queue import Queue
 
 logger = logging.getLogger(__name__)
 
+RETRY_AFTER_SECONDS = "5"
+
 router = Router(tags=["documents"])
 jobs_router = Router(tags=["jobs"])
 
-_STATUS_OF: dict[type[Exception], int] = {
-    exceptions.DocumentNotFound: 404,
-    exceptions.EmptyFile: 400,
-    exceptions.TypeRefused: 415,
-    exceptions.ObjectExists: 503,
-    exceptions.ObjectMissing: 410,
-    exceptions.ObjectDamaged: 410,
-    exceptions.StorageUnavailable: 503,
+# The first that fits counts. The codes are for programs and don't change.
+_ANSWERS: list[tuple[type[Exception], int, str]] = [
+    (exceptions.DocumentNotFound, 404, "document_not_found"),
+    (exceptions.EmptyFile, 400, "empty_file"),
+    (exceptions.TypeRefused, 415, "type_refused"),
+    (exceptions.ObjectMissing, 410, "original_missing"),
+    (exceptions.ObjectDamaged, 410, "original_damaged"),
+    (exceptions.StorageFull, 507, "storage_full"),
+    (exceptions.StorageError, 503, "storage_unavailable"),
+]
+_DETAILS = {
+    410: "The original is not in the storage any more. Tell whoever runs this system.",
+    503: "The documents' storage can't be reached. Try again.",
+    507: "The documents' storage is full. Nothing was stored. Tell whoever runs this system.",
 }
 _FILE_HAS_CONTENT = {"schema": {"properties": {"file": {"minLength": 1}}}}
 _PICTURE = {"description": "The thumbnail", "content": {"image/webp": {}}}
 _BYTES = {"description": "The original, or a part of it", "content": {"*/*": {}}}
 
 
-def answering_errors(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn the app's errors into answers; those that are ours to mend also go to the log."""
-
-    @wraps(view)
-    def answering(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return view(request, *args, **kwargs)
-        except exceptions.DocumentsError as error:
-            status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
-            if status in (410, 503):
-                logger.error("%s %s %s: %s", status, request.method, request.path, error)
-            raise HttpError(status, _for_people(status, error)) from error
-
-    return answering
-
-
-def _for_people(status: int, error: Exception) -> str:
+def answer_problem(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """Turn one of the app's errors into an answer; those that are ours to mend also go to the log."""
+    status, code = next((status, code) for kind, status, code in _ANSWERS if isinstance(error, kind))
+    if status in _DETAILS:
+        logger.error("%s %s %s: %s", status, request.method, request.path, error)
+    answer = JsonResponse({"detail": _DETAILS.get(status, str(error)), "code": code}, status=status)
     if status == 503:
-        return "The documents' storage can't be reached. Try again."
-    if status == 410:
-        return "The original is not in the storage any more. Tell whoever runs this system."
-    return str(error)
+        answer["Retry-After"] = RETRY_AFTER_SECONDS
+    return answer
 
 
 def demanding_a_length(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,13 +77,12 @@ def demanding_a_length(run: Callable[..., Any]) -> Callable[..., Any]:
     return demanding
 
 
-router.add_decorator(answering_errors)
 router.add_decorator(demanding_a_length, mode="view")
 
 
 @router.post(
     "",
-    response={200: UploadOut, 201: UploadOut, 415: Problem},
+    response={200: UploadOut, 201: UploadOut, (415, 507): Problem},
     summary="Upload a document",
     openapi_extra={"requestBody": {"content": {"multipart/form-data": _FILE_HAS_CONTENT}}},
 )

@@ -48,6 +48,8 @@ def check_limits(**kwargs: Any) -> list[CheckMessage]:
         "DMS_MAX_PAGES": limits.pages,
         "DMS_MAX_TEXT_CHARACTERS": limits.characters,
         "DMS_MAX_PIXELS": limits.pixels,
+        "DMS_STORAGE_TIMEOUT": conf.storage_timeout,
+        "DMS_STORAGE_MIN_RATE": conf.storage_min_rate,
     }
     return [
         Error(f"{name} is {value}.", hint="Give a number greater than zero.", id="documents.E004")

@@ -40,6 +40,22 @@ class DocumentsSettings:
             pixels=int(self._get("DMS_MAX_PIXELS", default.pixels)),
         )
 
+    @property
+    def storage_timeout(self) -> float:
+        """Seconds that one call of the object store may take, without the time that the bytes of a file take."""
+        return float(self._get("DMS_STORAGE_TIMEOUT", timedelta(seconds=20)).total_seconds())
+
+    @property
+    def storage_min_rate(self) -> int:
+        """Bytes a second. A put that is slower, beyond ``storage_timeout``, is given up."""
+        return int(self._get("DMS_STORAGE_MIN_RATE", 256 * 1024))
+
+    @property
+    def orphan_grace(self) -> timedelta:
+        """An object that no row refers to may belong to an upload under way, until it is older than this."""
+        grace: timedelta = self._get("DMS_ORPHAN_GRACE", timedelta(hours=24))
+        return grace
+
     @staticmethod
     def _get(name: str, default: Any) -> Any:
         return getattr(settings, name, default)

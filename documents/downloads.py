@@ -59,8 +59,11 @@ def _body(request: HttpRequest, version: DocumentVersion, part: ByteRange) -> Ht
     if request.method == "HEAD":
         object_store().size(version.storage_key)  # no 200 for what a GET would not find
         return HttpResponse(headers=headers)
-    reader = object_store().open(version.storage_key, part.first, part.length)
+    if part.length == version.size_bytes:
+        reader = object_store().open_whole(version.storage_key, size_bytes=version.size_bytes, sha256=version.sha256)
+    else:
+        reader = object_store().open(version.storage_key, part.first, part.length)
     if reader.length != part.length:
         reader.close()
-        raise ObjectDamaged(f"{version.storage_key} is shorter than what was stored.")
+        raise ObjectDamaged(version.storage_key, "it is shorter")
     return StreamingHttpResponse(reader, headers=headers)

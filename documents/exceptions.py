@@ -1,5 +1,7 @@
 """What the app raises. Catch ``DocumentsError`` for any of it."""
 
+from enum import StrEnum
+
 
 class DocumentsError(Exception):
     """Root of the app's errors. Not raised itself."""
@@ -25,12 +27,37 @@ class StorageError(DocumentsError):
     """Root of what the object store raises."""
 
 
+class OutageReason(StrEnum):
+    """Why the object store can't do its work, in a word that /readyz may show to anybody."""
+
+    UNREACHABLE = "unreachable"  # no connection
+    NO_ANSWER = "no_answer"  # in the time that it is given
+    FAILING = "failing"  # it answers with an error of its own
+    REFUSED = "refused"  # the key, or the rights on the folder
+    NO_BUCKET = "no_bucket"
+    CLOCK = "clock"  # this host's and the store's differ too much for a signature to count
+    NOT_MOUNTED = "not_mounted"  # the folder is gone, or isn't the one that was prepared
+    READ_ONLY = "read_only"
+    FULL = "full"
+
+
 class StorageUnavailable(StorageError):
     """The object store can't do its work now: an outage, no space, a timeout. It may pass, so try again later."""
+
+    def __init__(self, message: str, reason: OutageReason = OutageReason.FAILING) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class StorageMisconfigured(StorageUnavailable):
     """The object store refuses us: wrong credentials, no such bucket. It passes when somebody mends the settings."""
+
+
+class StorageFull(StorageUnavailable):
+    """There is no room left. Reading still works."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, OutageReason.FULL)
 
 
 class ObjectMissing(StorageError):
@@ -42,4 +69,8 @@ class ObjectExists(StorageError):
 
 
 class ObjectDamaged(StorageError):
-    """What the store returned is not what was put in, by size or SHA-256."""
+    """What the store returned is not what was put in, by size or SHA-256; ``detail`` says how it differs."""
+
+    def __init__(self, key: str, detail: str) -> None:
+        super().__init__(f"{key} is not what was stored: {detail}.")
+        self.detail = detail

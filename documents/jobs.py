@@ -21,9 +21,12 @@ from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext, job_handler
 
 _FETCHED, _READ = 10, 90  # percent
+# With the queue's delays this is more than an hour: a storage that is away for that long is waited for.
+_ATTEMPTS = 20
+_STOPPED = {"stopped": "the document was deleted or has a newer version"}
 
 
-@job_handler(JOB_TYPE)
+@job_handler(JOB_TYPE, max_attempts=_ATTEMPTS)
 def process(context: JobContext) -> dict[str, Any]:
     """Read a version's original, make it searchable, and draw its thumbnail.
 
@@ -33,16 +36,18 @@ def process(context: JobContext) -> dict[str, Any]:
     document_id, number = UUID(context.payload["document_id"]), int(context.payload["version"])
     version = results.wanted(document_id, number)
     if version is None:
-        return {"stopped": "the document was deleted or has a newer version"}
+        return _STOPPED
     try:
         examined = _examine(version, context)
     except (StorageError, ChildKilled, OSError):
+        if results.wanted(document_id, number) is None:
+            return _STOPPED
         if _is_last_attempt(context):
             results.give_up(version, context.hold)
         raise
     status = _write(version, examined, context)
     if status is None:
-        return {"stopped": "the document was deleted or has a newer version"}
+        return _STOPPED
     return {"status": status.value, "pages": examined.findings.page_count}
 
 

@@ -13,6 +13,9 @@ from documents.storage import object_store, parse_key
 
 logger = logging.getLogger(__name__)
 
+# Of the whole database; the key begins with the tenant.
+_LOCK = "hashtextextended(%s, 0)"
+
 
 @dataclass(frozen=True)
 class OwnedObject:
@@ -53,13 +56,20 @@ def hold(key: str, size_bytes: int) -> None:
         StorageUnavailable: It is not there, or not as it was put. Write no row; the whole may be tried again.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))", [key])
+        cursor.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})", [key])
     try:
         stored = object_store().size(key)
     except ObjectMissing as error:
         raise StorageUnavailable(f"{key} was put and is not there any more.") from error
     if stored != size_bytes:
         raise StorageUnavailable(f"{key} has {stored} bytes, but {size_bytes} were put: the store altered it.")
+
+
+def lock_against_writers(key: str) -> bool:
+    """Keep others from ``hold()`` of an object until the current transaction ends; False if somebody holds it now."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_try_advisory_xact_lock({_LOCK})", [key])
+        return bool(cursor.fetchone()[0])
 
 
 def discard(key: str) -> None:

@@ -15,6 +15,7 @@ class Problem(Schema):
     """Why a request was not met."""
 
     detail: str
+    code: str = Field("", description="the same in a word, for programs, where there is more than the status to tell")
 
 
 class NoThumbnail(Problem):

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 
 from dms_project.tenancy import current
-from documents.exceptions import ObjectMissing
+from documents.exceptions import ObjectDamaged, ObjectMissing
 from documents.models import Document, DocumentVersion
 from documents.objects import OwnedObject
 from documents.processing.findings import Reason
@@ -48,8 +48,8 @@ def send(request: HttpRequest, version: DocumentVersion) -> HttpResponseBase:
         return _none(*_why_none(version.document))
     etag = f'"{version.thumbnail_sha256}"'
     try:
-        response = get_conditional_response(request, etag=etag) or _image(version.thumbnail_key)
-    except ObjectMissing as error:
+        response = get_conditional_response(request, etag=etag) or _image(version)
+    except (ObjectMissing, ObjectDamaged) as error:
         logger.error("404 %s %s: %s", request.method, request.path, error)
         return _none("missing", "The thumbnail is not in the storage any more. Reprocess the document.")
     response["ETag"] = etag
@@ -60,8 +60,9 @@ def send(request: HttpRequest, version: DocumentVersion) -> HttpResponseBase:
     return response
 
 
-def _image(key: str) -> HttpResponse:
-    with object_store().open(key) as reader:
+def _image(version: DocumentVersion) -> HttpResponse:
+    size_bytes, sha256 = version.thumbnail_size_bytes, version.thumbnail_sha256
+    with object_store().open_whole(version.thumbnail_key, size_bytes=size_bytes, sha256=sha256) as reader:
         return HttpResponse(b"".join(reader), content_type="image/webp")
 
 

@@ -1,26 +1,39 @@
 """Receiving a file: to a temporary file, hashed, counted and bounded while it is read."""
 
+import errno
 import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
 from ninja.errors import HttpError
 
 from documents.conf import conf
+from documents.exceptions import StorageFull, StorageUnavailable
 
 # What a multipart body holds beside the file: boundaries, headers, the other fields.
 _ENVELOPE_BYTES = 2**20
 
 
-class ReceivedFile(TemporaryUploadedFile):
-    """An uploaded file in a temporary file, with the SHA-256 of its content in hexadecimal digits."""
+class ReceivedFile(UploadedFile):  # type: ignore[type-arg]  # it takes a parameter in the stubs only
+    """An uploaded file in a temporary file, with the SHA-256 of its content in hexadecimal digits.
+
+    The temporary file has no name, unlike Django's: a process that is killed leaves none behind.
+    """
 
     sha256: str
 
+    def __init__(self, name: str, content_type: str | None) -> None:
+        file = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - Django closes it
+        super().__init__(file, name, content_type, 0)
 
-class DocumentUploadHandler(TemporaryFileUploadHandler):
-    """Django's handler for temporary files, which also hashes, and breaks off beyond ``DMS_MAX_UPLOAD_BYTES``.
+
+class DocumentUploadHandler(FileUploadHandler):
+    """Streams to a temporary file, hashes, and breaks off beyond ``DMS_MAX_UPLOAD_BYTES``.
 
     A declared size is believed if it is too large, before anything is read; if none or a wrong one is declared, what
     arrives is counted.
@@ -41,24 +54,41 @@ class DocumentUploadHandler(TemporaryFileUploadHandler):
             raise _too_large()
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        FileUploadHandler.new_file(self, *args, **kwargs)  # the parent's would open a file of another class
-        self.file = ReceivedFile(self.file_name or "", self.content_type, 0, self.charset, self.content_type_extra)
+        super().new_file(*args, **kwargs)
+        with self._writing():
+            self.file = ReceivedFile(self.file_name or "", self.content_type)
         self._digest = hashlib.sha256()
         self._size = 0
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         self._size += len(raw_data)
         if self._size > conf.max_upload_bytes:
-            self.upload_interrupted()  # removes the temporary file, which Django does only for errors of its own
+            self.upload_interrupted()  # which Django calls only for errors of its own
             raise _too_large()
         self._digest.update(raw_data)
-        self.file.write(raw_data)
+        with self._writing():
+            self.file.write(raw_data)
 
     def file_complete(self, file_size: int) -> ReceivedFile:
         self.file.sha256 = self._digest.hexdigest()
-        self.file.seek(0)
+        with self._writing():
+            self.file.seek(0)  # writes out what is buffered
         self.file.size = file_size
         return self.file
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Have a temporary folder that takes no more told as what it is, and not as an error of ours."""
+        try:
+            yield
+        except OSError as error:
+            message = f"the folder for temporary files (TMPDIR): {error.strerror or error}."
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            raise StorageFull(message) if full else StorageUnavailable(message) from error
 
 
 def _too_large() -> HttpError:

@@ -45,6 +45,10 @@ def main() -> None:
             _make(schema, login)
     except (CommandError, OperationalError) as error:
         sys.exit(f"error: the database that DATABASE_URL names: {reason(error)}")
+    try:
+        call_command("documents", "prepare-storage", verbosity=0)
+    except CommandError as error:
+        sys.exit(f"error: {error}")
 
 
 def _logins(users: dict[str, str]) -> dict[str, Login]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
-from documents.storage._base import ObjectReader, ObjectStore
+from documents.storage._base import ObjectReader, ObjectStore, StoredObject, Unfinished
 from documents.storage._keys import ORIGINAL, KeyParts, key_of, parse_key
 from documents.storage._local import LocalStore
 
@@ -17,6 +17,8 @@ __all__ = [
     "KeyParts",
     "ObjectReader",
     "ObjectStore",
+    "StoredObject",
+    "Unfinished",
     "key_of",
     "object_store",
     "parse_key",

@@ -1,36 +1,93 @@
 """The interface of the object store, and what is the same for every kind of it."""
 
 import hashlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import IO, Self
+from dataclasses import dataclass
+from datetime import datetime
+from typing import IO, Self, TypeVar
 
-from documents.exceptions import ObjectDamaged, ObjectExists, StorageUnavailable
+from documents.conf import conf
+from documents.exceptions import ObjectDamaged, ObjectExists, OutageReason, StorageUnavailable
+from documents.storage._time_limit import within
+
+T = TypeVar("T")
 
 CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object as the store lists it. ``modified_at`` is by the store's clock."""
+
+    key: str
+    size_bytes: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A put that has begun and not ended: parts that S3 keeps, or a file that has not got its name yet.
+
+    Nobody sees it as an object. It belongs to a put that is under way, or was cut off.
+    """
+
+    key: str
+    handle: str
+    begun_at: datetime
 
 
 class ObjectReader(Iterator[bytes]):
     """The bytes of an object, or of a range of it, a chunk at a time. Close it, or use it as a context manager.
 
-    Ends with ``StorageUnavailable`` rather than short if the store breaks off.
+    Ends with ``StorageUnavailable`` rather than short if the store breaks off; with ``ObjectDamaged`` instead of the
+    last chunk if the bytes are not those that were expected.
     """
 
-    def __init__(self, length: int, read: Callable[[int], bytes], close: Callable[[], None]) -> None:
+    def __init__(self, key: str, length: int, read: Callable[[int], bytes], close: Callable[[], None]) -> None:
         self.length = length
-        self._left = length
+        self._key = key
         self._read = read
-        self.close = close
+        self._close = close
+        self._hangs = False
+        self._left = length
+        self._first: bytes | None = None
+        self._expected_sha256: str | None = None
+        self._digest = hashlib.sha256()
+
+    def begin(self, expected_sha256: str | None) -> None:
+        """Read the first chunk ahead, so that an answer which has begun is not broken off at once."""
+        self._expected_sha256 = expected_sha256
+        self._first = next(self, b"")
 
     def __next__(self) -> bytes:
+        if self._first:
+            first, self._first = self._first, None
+            return first
         if not self._left:
             self.close()
             raise StopIteration
-        chunk = self._read(min(CHUNK_BYTES, self._left))
+        try:
+            return self._next_chunk()
+        except StorageUnavailable as error:
+            self._hangs = error.reason is OutageReason.NO_ANSWER
+            raise
+
+    def close(self) -> None:
+        """Let go of the store. A read that nobody waits for any more ends by itself: a close would wait for it."""
+        if not self._hangs:
+            self._close()
+
+    def _next_chunk(self) -> bytes:
+        chunk = within(conf.storage_timeout, lambda: self._read(min(CHUNK_BYTES, self._left)))
         if not chunk:
-            self.close()
-            raise StorageUnavailable(f"The object ended {self._left} bytes early.")
+            raise StorageUnavailable(f"{self._key} ended {self._left} bytes early.")
         self._left -= len(chunk)
+        if self._expected_sha256:
+            self._digest.update(chunk)
+            if not self._left and self._digest.hexdigest() != self._expected_sha256:
+                raise ObjectDamaged(self._key, f"its SHA-256 is {self._digest.hexdigest()}")
         return chunk
 
     def __enter__(self) -> Self:
@@ -41,7 +98,7 @@ class ObjectReader(Iterator[bytes]):
 
 
 class ObjectStore(ABC):
-    """What documents need of a store. Every method may raise ``StorageUnavailable``."""
+    """What documents need of a store. Every method may raise ``StorageUnavailable``, and does so in bounded time."""
 
     # These methods are the public interface, the same for every store.
 
@@ -52,10 +109,15 @@ class ObjectStore(ABC):
 
         Raises:
             ObjectExists: The key has other bytes; they are untouched.
+            StorageUnavailable: Nothing is there, or the whole, if only the answer was lost.
         """
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        if not self._put_if_absent(key, file, sha256) and self._sha256(key) != sha256:
-            raise ObjectExists(f"There is another object under {key}; it was left as it is.")
+        seconds = conf.storage_timeout + size / conf.storage_min_rate
+        if not within(seconds, lambda: self._put_if_absent(key, file, sha256)):
+            present = within(conf.storage_timeout, lambda: self._sha256(key))
+            if present != sha256:
+                raise ObjectExists(f"There is another object under {key}; it was left as it is.")
 
     def open(self, key: str, start: int = 0, length: int | None = None) -> ObjectReader:
         """Open an object for reading, from byte ``start`` on; ``length`` None: to its end.
@@ -63,51 +125,90 @@ class ObjectStore(ABC):
         Raises:
             ObjectMissing: At once, not at the first chunk.
         """
-        return self._open(key, start, length)
+        reader = within(conf.storage_timeout, lambda: self._open(key, start, length))
+        return self._begin(reader)
 
-    def fetch(self, key: str, target: IO[bytes], *, sha256: str, size_bytes: int) -> None:
+    def open_whole(self, key: str, *, size_bytes: int, sha256: str) -> ObjectReader:
+        """Open an object to read all of it, and have it compared with what was put.
+
+        Raises:
+            ObjectMissing
+            ObjectDamaged: At once, if its size differs or there is but one chunk; else instead of the last chunk.
+        """
+        reader = within(conf.storage_timeout, lambda: self._open(key, 0, None))
+        if reader.length != size_bytes:
+            reader.close()
+            raise ObjectDamaged(key, f"it has {reader.length} bytes instead of {size_bytes}")
+        return self._begin(reader, sha256)
+
+    def fetch(self, key: str, target: IO[bytes], *, size_bytes: int, sha256: str) -> None:
         """Copy a whole object into ``target``.
 
         Raises:
             ObjectMissing
             ObjectDamaged: It is not what the caller expects.
         """
-        digest, size = hashlib.sha256(), 0
-        with self.open(key) as reader:
+        with self.open_whole(key, size_bytes=size_bytes, sha256=sha256) as reader:
             for chunk in reader:
-                digest.update(chunk)
-                size += len(chunk)
                 target.write(chunk)
         target.flush()
-        if (size, digest.hexdigest()) != (size_bytes, sha256):
-            raise ObjectDamaged(f"{key} is not what was stored: {size} bytes, SHA-256 {digest.hexdigest()}.")
 
-    def delete_tenant(self, tenant: str) -> None:
-        """Delete everything that a tenant has."""
-        for key in self.list_keys(f"{tenant}/"):
-            self.delete(key)
-
-    # These methods must be given by a store.
-
-    @abstractmethod
     def size(self, key: str) -> int:
         """Return the size in bytes, or raise ``ObjectMissing``."""
+        return within(conf.storage_timeout, lambda: self._size(key))
 
-    @abstractmethod
     def delete(self, key: str) -> None:
         """Delete an object; one that isn't there is no error."""
+        within(conf.storage_timeout, lambda: self._delete(key))
 
-    @abstractmethod
+    def list_objects(self, prefix: str = "") -> Iterator[StoredObject]:
+        """Yield the objects whose keys begin with ``prefix``, which is empty or ends with a slash, in no order."""
+        return self._each_in_time(self._list_objects(prefix))
+
     def list_keys(self, prefix: str = "") -> Iterator[str]:
-        """Yield the keys that begin with ``prefix``, which is empty or ends with a slash."""
+        """Yield the keys alone."""
+        return (stored.key for stored in self.list_objects(prefix))
 
-    @abstractmethod
+    def list_unfinished(self, prefix: str = "") -> Iterator[Unfinished]:
+        """Yield the puts that have not ended, of keys that begin with ``prefix``."""
+        return self._each_in_time(self._list_unfinished(prefix))
+
+    def list_tenants(self) -> Iterator[str]:
+        """Yield the first parts of all keys, each once."""
+        return self._each_in_time(self._list_tenants())
+
+    def abandon(self, unfinished: Unfinished) -> None:
+        """Remove what a put has left; the put itself, if it is still under way, fails."""
+        within(conf.storage_timeout, lambda: self._abandon(unfinished))
+
+    def delete_tenant(self, tenant: str) -> None:
+        """Delete everything that a tenant has, also what a put that was cut off has left."""
+        for stored in self.list_objects(f"{tenant}/"):
+            self.delete(stored.key)
+        for unfinished in self.list_unfinished(f"{tenant}/"):
+            self.abandon(unfinished)
+
     def check(self) -> None:
         """Return if the store can be reached with the credentials and the bucket or folder it was given."""
+        within(conf.storage_timeout, self._check)
+
+    def is_prepared(self) -> bool:
+        """Say whether ``prepare`` was called some day, for a store that needs it."""
+        return True
+
+    def is_empty(self) -> bool:
+        """Say whether nothing is in it. May be asked before it is prepared."""
+        return next(self.list_tenants(), None) is None
+
+    def prepare(self) -> None:
+        """Make what the store needs before its first use. May be repeated."""
+        self.check()
+
+    # These methods must be given by a store. They need not care for time.
 
     @abstractmethod
     def _put_if_absent(self, key: str, file: IO[bytes], sha256: str) -> bool:
-        """Store the file; return False if the key is taken."""
+        """Store the file, whose position is its start; return False if the key is taken."""
 
     @abstractmethod
     def _sha256(self, key: str) -> str:
@@ -115,3 +216,39 @@ class ObjectStore(ABC):
 
     @abstractmethod
     def _open(self, key: str, start: int, length: int | None) -> ObjectReader: ...
+
+    @abstractmethod
+    def _size(self, key: str) -> int: ...
+
+    @abstractmethod
+    def _delete(self, key: str) -> None: ...
+
+    @abstractmethod
+    def _list_objects(self, prefix: str) -> Iterator[list[StoredObject]]:
+        """Yield the objects in portions, each of which takes a moment."""
+
+    @abstractmethod
+    def _list_unfinished(self, prefix: str) -> Iterator[list[Unfinished]]: ...
+
+    @abstractmethod
+    def _list_tenants(self) -> Iterator[list[str]]: ...
+
+    @abstractmethod
+    def _abandon(self, unfinished: Unfinished) -> None: ...
+
+    @abstractmethod
+    def _check(self) -> None: ...
+
+    @staticmethod
+    def _begin(reader: ObjectReader, expected_sha256: str | None = None) -> ObjectReader:
+        try:
+            reader.begin(expected_sha256)
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+    @staticmethod
+    def _each_in_time(portions: Iterator[list[T]]) -> Iterator[T]:
+        while (portion := within(conf.storage_timeout, lambda: next(portions, None))) is not None:
+            yield from portion

@@ -10,15 +10,41 @@ import botocore.exceptions
 from s3transfer.utils import ReadFileChunk
 from storages.backends.s3 import S3Storage
 
-from documents.exceptions import ObjectExists, ObjectMissing, StorageMisconfigured, StorageUnavailable
-from documents.storage._base import ObjectReader, ObjectStore
+from documents.exceptions import (
+    ObjectExists,
+    ObjectMissing,
+    OutageReason,
+    StorageError,
+    StorageFull,
+    StorageMisconfigured,
+    StorageUnavailable,
+)
+from documents.storage._base import ObjectReader, ObjectStore, StoredObject, Unfinished
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
 
 # A file of more than this goes in parts, of which S3 takes 10,000.
 PART_BYTES = 16 * 2**20
-_REFUSALS = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoSuchBucket", "401", "403"}
+_MISCONFIGURED = {
+    "NoSuchBucket": (OutageReason.NO_BUCKET, "Make the bucket, or correct DMS_S3_BUCKET."),
+    "RequestTimeTooSkewed": (OutageReason.CLOCK, "Set the clock of this host, or the server's."),
+} | dict.fromkeys(
+    [
+        "AccessDenied",
+        "AuthorizationHeaderMalformed",
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "PermanentRedirect",
+        "SignatureDoesNotMatch",
+        "401",
+        "403",
+    ],
+    (OutageReason.REFUSED, "Check key, bucket and region, and what the key may do."),
+)
+_NO_ANSWER = (botocore.exceptions.ConnectTimeoutError, botocore.exceptions.ReadTimeoutError)
 
 
 class S3Store(ObjectStore):
@@ -28,22 +54,37 @@ class S3Store(ObjectStore):
         self._storage = storage
         self._bucket = storage.bucket_name
 
-    def size(self, key: str) -> int:
-        with _s3_errors(key):
-            return self._client.head_object(Bucket=self._bucket, Key=key)["ContentLength"]
+    def _size(self, key: str) -> int:
+        return self._head(key)["ContentLength"]
 
-    def delete(self, key: str) -> None:
+    def _delete(self, key: str) -> None:
         with _s3_errors(key):
             self._client.delete_object(Bucket=self._bucket, Key=key)
 
-    def list_keys(self, prefix: str = "") -> Iterator[str]:
+    def _list_objects(self, prefix: str) -> Iterator[list[StoredObject]]:
         with _s3_errors(prefix):
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
-            for page in pages:
-                for found in page.get("Contents", []):
-                    yield found["Key"]
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):
+                contents = page.get("Contents", [])
+                yield [StoredObject(found["Key"], found["Size"], found["LastModified"]) for found in contents]
 
-    def check(self) -> None:
+    def _list_unfinished(self, prefix: str) -> Iterator[list[Unfinished]]:
+        with _s3_errors(prefix):
+            for page in self._client.get_paginator("list_multipart_uploads").paginate(
+                Bucket=self._bucket, Prefix=prefix
+            ):
+                uploads = page.get("Uploads", [])
+                yield [Unfinished(upload["Key"], upload["UploadId"], upload["Initiated"]) for upload in uploads]
+
+    def _list_tenants(self) -> Iterator[list[str]]:
+        with _s3_errors("the bucket"):
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Delimiter="/"):
+                yield [found["Prefix"].removesuffix("/") for found in page.get("CommonPrefixes", [])]
+
+    def _abandon(self, unfinished: Unfinished) -> None:
+        with suppress(ObjectMissing), _s3_errors(unfinished.key):
+            self._client.abort_multipart_upload(Bucket=self._bucket, Key=unfinished.key, UploadId=unfinished.handle)
+
+    def _check(self) -> None:
         with _s3_errors("the bucket"):
             # Listing, since the answer to a refused HEAD has no body and so no reason in it.
             self._client.list_objects_v2(Bucket=self._bucket, MaxKeys=1)
@@ -87,8 +128,15 @@ class S3Store(ObjectStore):
             raise
 
     def _sha256(self, key: str) -> str:
-        with _s3_errors(key):
-            return self._client.head_object(Bucket=self._bucket, Key=key)["Metadata"].get("sha256", "")
+        return self._head(key)["Metadata"].get("sha256", "")
+
+    def _head(self, key: str) -> "HeadObjectOutputTypeDef":
+        try:
+            with _s3_errors(key):
+                return self._client.head_object(Bucket=self._bucket, Key=key)
+        except (ObjectMissing, StorageMisconfigured):
+            self._check()  # the answer to HEAD has no body, and so tells no missing bucket from a missing object
+            raise
 
     def _open(self, key: str, start: int, length: int | None) -> ObjectReader:
         end = "" if length is None else start + length - 1
@@ -101,7 +149,7 @@ class S3Store(ObjectStore):
             with _s3_errors(key):
                 return body.read(at_most)
 
-        return ObjectReader(answer["ContentLength"], read, body.close)
+        return ObjectReader(key, answer["ContentLength"], read, body.close)
 
     @cached_property
     def _client(self) -> "S3Client":
@@ -114,15 +162,27 @@ def _s3_errors(key: str) -> Iterator[None]:
     try:
         yield
     except botocore.exceptions.ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in {"NoSuchKey", "404"}:
-            raise ObjectMissing(f"There is no object under {key}.") from error
-        if code in {"PreconditionFailed", "412"}:
-            raise ObjectExists(f"There is an object under {key}.") from error
-        if code in _REFUSALS:
-            raise StorageMisconfigured(f"S3 refuses us: {code}. Check bucket and credentials.") from error
-        raise StorageUnavailable(f"S3 answers {code}.") from error
+        raise _meaning(error, key) from error
     except (botocore.exceptions.NoCredentialsError, botocore.exceptions.PartialCredentialsError) as error:
-        raise StorageMisconfigured(str(error)) from error
+        raise StorageMisconfigured(str(error), OutageReason.REFUSED) from error
+    except _NO_ANSWER as error:
+        raise StorageUnavailable(f"S3: {error}", OutageReason.NO_ANSWER) from error
+    except (botocore.exceptions.ConnectionError, botocore.exceptions.HTTPClientError) as error:
+        raise StorageUnavailable(f"S3: {error}", OutageReason.UNREACHABLE) from error
     except botocore.exceptions.BotoCoreError as error:
         raise StorageUnavailable(f"S3: {error}") from error
+
+
+def _meaning(error: botocore.exceptions.ClientError, key: str) -> StorageError:
+    """Return what an answer of S3 that isn't the hoped-for means to us."""
+    code = error.response["Error"]["Code"]
+    if code in {"NoSuchKey", "NoSuchUpload", "404"}:
+        return ObjectMissing(f"There is no object under {key}.")
+    if code in {"PreconditionFailed", "412"}:
+        return ObjectExists(f"There is an object under {key}.")
+    if code in _MISCONFIGURED:
+        reason, advice = _MISCONFIGURED[code]
+        return StorageMisconfigured(f"S3 refuses us: {code}. {advice}", reason)
+    if error.response["ResponseMetadata"]["HTTPStatusCode"] == 507:
+        return StorageFull(f"S3 has no room: {code}.")
+    return StorageUnavailable(f"S3 answers {code}.")

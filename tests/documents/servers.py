@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from django.core.files.storage import storages
+from django.core.files.storage import FileSystemStorage, storages
 
 from documents.storage import ObjectStore, object_store
+from documents.storage._local import LocalStore
 from scripts.leash import leashed
 
 KEY, SECRET, BUCKET = "test-key", "test-secret-key", "documents"
@@ -31,16 +32,22 @@ class S3Server:
     """SeaweedFS in one process, on free ports of the loopback interface."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._log = folder / "log"
-        ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True)) | {"s3.port.iceberg": 0, "s3.port.lance": 0}
-        self.port = ports["s3.port"]
-        with self._log.open("wb") as log:
+        self._ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
+        self.port = self._ports["s3.port"]
+        self.start()
+
+    def start(self) -> None:
+        """Start it, again with what it had stored, if it was killed."""
+        ports = self._ports | {"s3.port.iceberg": 0, "s3.port.lance": 0}
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 leashed(
                     [
                         str(Path(sys.executable).parent / "weed"),
                         "mini",
-                        f"-dir={folder}",
+                        f"-dir={self._folder}",
                         "-ip=127.0.0.1",
                         "-ip.bind=127.0.0.1",
                         "-webdav=false",
@@ -48,9 +55,9 @@ class S3Server:
                         *(f"-{name}={port}" for name, port in ports.items()),
                     ]
                 ),
-                cwd=folder,
+                cwd=self._folder,
                 env={
-                    "HOME": str(folder),
+                    "HOME": str(self._folder),
                     "PATH": os.environ["PATH"],
                     "AWS_ACCESS_KEY_ID": KEY,
                     "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -60,6 +67,11 @@ class S3Server:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def kill(self) -> None:
+        """Kill it with -9: nothing is written out, no connection closed in good order."""
+        self._process.kill()
+        self._process.wait()
 
     def wait_until_ready(self, store: ObjectStore, seconds: float = 30) -> None:
         deadline = time.monotonic() + seconds
@@ -116,8 +128,33 @@ def s3_storage(port: int, secret: str = SECRET, bucket: str = BUCKET) -> dict[st
     }
 
 
+def http_answer(status: str, body: str) -> bytes:
+    """Return what an S3 server says when it says this."""
+    head = [f"HTTP/1.1 {status}", "Content-Type: application/xml", f"Content-Length: {len(body)}", "Connection: close"]
+    return "\r\n".join([*head, "", body]).encode()
+
+
+def s3_environment(port: int) -> dict[str, str]:
+    """What a program needs in its environment to keep documents on that server."""
+    return {
+        "DMS_S3_BUCKET": BUCKET,
+        "DMS_S3_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+
+
 def use_storage(settings: object, entry: dict[str, object]) -> ObjectStore:
     """Make this the storage of documents for a test."""
     settings.STORAGES = settings.STORAGES | {"documents": entry}  # type: ignore[attr-defined]
     assert storages["documents"]
-    return object_store()
+    store = object_store()
+    if not store.is_prepared():
+        store.prepare()
+    return store
+
+
+def prepare_folder(folder: Path) -> None:
+    """Do what ``documents prepare-storage`` does, for a server that is to be started."""
+    LocalStore(FileSystemStorage(folder)).prepare()

@@ -1,10 +1,11 @@
 """Large files and bounded memory (D25), with a real web server."""
 
 import hashlib
+import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -13,7 +14,8 @@ from django.contrib.auth.models import User
 
 from dms_project.tenancy import use
 from dms_project.tokens.models import ApiToken
-from tests.documents.servers import BUCKET, KEY, SECRET, S3Server
+from documents.storage import ObjectStore
+from tests.documents.servers import S3Server, s3_environment
 from tests.documents.web import WebClient, WebServer
 
 MIB = 2**20
@@ -66,13 +68,7 @@ def web(request: pytest.FixtureRequest, committed_db: None, database_url: str, t
     if request.param == "s3":
         request.getfixturevalue("s3_store")
         s3: S3Server = request.getfixturevalue("s3_server")
-        environment = {
-            "DMS_S3_BUCKET": BUCKET,
-            "DMS_S3_ENDPOINT_URL": f"http://127.0.0.1:{s3.port}",
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
+        environment = s3_environment(s3.port)
     server = WebServer(database_url, tmp_path / "storage", **environment)
     yield server
     server.stop()
@@ -117,7 +113,9 @@ def test_several_large_files_at_a_time_stay_within_bounds(web: WebServer) -> Non
 @pytest.fixture
 def small_web(committed_db: None, database_url: str, tmp_path: Path) -> Iterator[WebServer]:
     """A server that takes files of up to 3 MiB."""
-    server = WebServer(database_url, tmp_path / "storage", DMS_MAX_UPLOAD_BYTES=str(3 * MIB))
+    (tmp_path / "temporary").mkdir()
+    temporary = {"TMPDIR": str(tmp_path / "temporary")}
+    server = WebServer(database_url, tmp_path / "storage", DMS_MAX_UPLOAD_BYTES=str(3 * MIB), **temporary)
     yield server
     server.stop()
 
@@ -147,20 +145,31 @@ def test_a_size_that_is_not_declared_is_asked_for(small_web: WebServer) -> None:
         assert connection.recv(4096).startswith(b"HTTP/1.1 411")
 
 
-def test_a_refused_or_broken_upload_leaves_no_temporary_file(small_web: WebServer, tmp_path: Path) -> None:
+def test_a_refused_or_broken_upload_leaves_no_temporary_file(
+    small_web: WebServer, tmp_path: Path, local_store: ObjectStore
+) -> None:
     alice = client(small_web)
     # Counted rather than believed: the size that is declared is within what a form with a small file has.
     assert alice.upload([*chunks(b"x", 3 * MIB), b"and more"], 3 * MIB + 8).status == 413
     with raw_request(small_web, alice, b"Content-Length: 2000000\r\n") as connection:
-        connection.sendall(b'--B\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n' + b"x" * 100_000)
+        connection.sendall(b'--B\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n' + b"x" * 400_000)
+        eventually(lambda: len(open_uploads(small_web, tmp_path)) == 1)
+    eventually(lambda: not open_uploads(small_web, tmp_path))
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert list(local_store.list_keys()) == []
+
+
+def eventually(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
-    while open_uploads(small_web) and time.monotonic() < deadline:
+    while not holds():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert open_uploads(small_web) == []
-    assert not (tmp_path / "storage").exists()
 
 
-def open_uploads(web: WebServer) -> list[str]:
+def open_uploads(web: WebServer, folder: Path) -> list[str]:
+    """The temporary files that the server has open. They have no names, but the folder that they are in is known."""
     process = psutil.Process(web.process.pid)
-    opened = [file.path for each in [process, *process.children(recursive=True)] for file in each.open_files()]
-    return [path for path in opened if ".upload" in path]
+    processes = [process, *process.children(recursive=True)]
+    links = [link for each in processes for link in Path(f"/proc/{each.pid}/fd").iterdir()]
+    opened = [os.readlink(link) for link in links if link.is_symlink()]
+    return [path for path in opened if path.startswith(f"{folder}/temporary/") and "gunicorn" not in path]

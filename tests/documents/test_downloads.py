@@ -110,7 +110,7 @@ def test_a_missing_original_is_a_clear_answer(
 
 
 def test_an_original_that_is_too_short_is_not_sent(api: Api, path: str, tmp_path: Any) -> None:
-    [file] = [found for found in (tmp_path / "storage").rglob("*") if found.is_file()]
+    [file] = (tmp_path / "storage").rglob("original")
     file.write_bytes(CONTENT[:-1])
     assert api.client.get(path).status_code == 410
 

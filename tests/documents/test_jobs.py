@@ -14,14 +14,18 @@ from typing import Any
 import psutil
 import pytest
 from django.contrib.auth.models import User
+from django.db import ProgrammingError
 
 from dms_project.tenancy import use
+from dms_project.tenancy.fleet import exists
+from dms_project.tenancy.schemas import create_tenant, delete_tenant
 from documents import jobs, results
 from documents.models import Document, DocumentPage, DocumentVersion
 from documents.processing.examination import Examination
 from documents.processing.findings import Findings, Page
 from documents.processing.runner import ChildKilled
 from documents.storage import ObjectStore
+from documents.storage._base import CHUNK_BYTES
 from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext
 from jobqueue.models import ProcessingJob
@@ -93,6 +97,51 @@ def test_a_row_removed_during_processing_does_not_reappear(api: Api, meanwhile: 
     assert not DocumentVersion.objects.exists()
 
 
+@pytest.mark.parametrize("removed", ["before the job", "while it is fetched", "while it is read"])
+def test_a_row_and_its_object_that_are_removed_stop_the_job_quietly(
+    api: Api, store: ObjectStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, removed: str
+) -> None:
+    api.upload(b"words")
+    key = DocumentVersion.objects.get().storage_key
+
+    def remove() -> None:
+        Document.objects.all().delete()
+        store.delete(key)
+
+    def removing(function: Callable[..., Any]) -> Callable[..., Any]:
+        def remove_and_go_on(*args: Any, **kwargs: Any) -> Any:
+            remove()
+            return function(*args, **kwargs)
+
+        return remove_and_go_on
+
+    if removed == "before the job":
+        remove()
+    elif removed == "while it is fetched":
+        monkeypatch.setattr(type(store), "fetch", removing(type(store).fetch))
+    else:
+        monkeypatch.setattr(jobs, "examine", removing(jobs.examine))
+    [job] = work_off()
+    assert (job.status, job.attempts, "stopped" in job.result) == ("succeeded", 1, True)
+    assert not Document.objects.exists()
+    assert key not in list(store.list_keys())
+    assert [record for record in caplog.records if record.levelname not in ("INFO", "DEBUG", "WARNING")] == []
+
+
+def test_a_tenant_deleted_while_its_document_is_read_gets_nothing_back(
+    committed_db: None, local_store: ObjectStore, meanwhile: Any
+) -> None:
+    create_tenant("passing", "passing.localhost")
+    with use("passing"):
+        Api("passing", User.objects.create_user("alice")).upload(b"words")
+        meanwhile(lambda: delete_tenant("passing"))
+        job = Queue().dequeue("worker")
+        with pytest.raises(ProgrammingError, match="does not exist"):
+            jobs.process(JobContext(job, Queue()))
+    assert not exists("passing")
+    assert list(local_store.list_keys()) == []
+
+
 def test_processing_twice_is_processing_once(api: Api) -> None:
     body = api.upload(files.ten_pages()).json()
     first = Queue().dequeue("one")
@@ -147,6 +196,29 @@ def test_an_outage_is_retried_and_says_so_only_at_the_end(connection_to_s3: Faul
     Queue().requeue_dead_letter(job.pk)
     work_off()
     assert api.client.get(path).json()["status"] == "ready"
+
+
+def test_an_outage_of_an_hour_sends_no_job_to_the_dead_letters(api: Api) -> None:
+    api.upload(b"words")
+    job = ProcessingJob.objects.get()
+    waits = [min(attempt, 10) * 30 for attempt in range(1, job.max_attempts)]
+    assert sum(waits) > 3600
+
+
+@pytest.mark.parametrize("cut_after", [CHUNK_BYTES // 2, CHUNK_BYTES, 2 * CHUNK_BYTES])
+def test_a_document_that_arrives_cut_off_is_not_read_as_if_it_were_whole(
+    connection_to_s3: FaultyConnection, api: Api, cut_after: int
+) -> None:
+    lines = "".join(f"line {number}\n" for number in range(60_000))
+    path = f"/{api.upload(lines.encode(), 'lines.txt').json()['id']}"
+    connection_to_s3.cut_after, connection_to_s3.mode = cut_after, "cut"
+    [job] = work_off()
+    assert (job.status, DocumentPage.objects.count()) == ("pending", 0)
+    connection_to_s3.mode = "pass"
+    ProcessingJob.objects.update(available_at="2000-01-01T00:00Z")
+    work_off()
+    assert api.get(path).json()["status"] == "ready"
+    assert api.get(f"{path}/text").content.decode().split() == lines.split()
 
 
 def test_an_outage_during_reprocessing_costs_no_text(api: Api, local_store: ObjectStore) -> None:

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.ingest import display_name
+from documents.models import DocumentVersion
+from documents.storage import ObjectStore
 from tests.documents.http import Api
 
 NAMES = {
@@ -87,6 +89,16 @@ def test_no_name_reaches_the_storage_or_breaks_the_upload(api: Api, tenant: str,
             assert "/" not in body["file_name"]
             assert api.get(f"/{body['id']}/download").status_code == 200
     assert paths_around(storage) == before
-    stored = [path.relative_to(storage).as_posix() for path in storage.rglob("*") if path.is_file()]
+    stored = [path.relative_to(storage).as_posix() for path in storage.rglob("original")]
     assert len(stored) > len(NAMES)
     assert all(re.fullmatch(rf"{tenant}/[0-9a-f-]{{36}}/1/original", key) for key in stored)
+
+
+ALIKE = ["a?.pdf", "a#.pdf", "a%3F.pdf", "Logo.png", "logo.png", "Gr\u00fc\u00dfe", "Gru\u0308\u00dfe", "x", "x ", "x."]
+
+
+def test_names_that_a_disk_or_a_store_could_take_for_one_keep_their_own_objects(api: Api, store: ObjectStore) -> None:
+    ids = [api.upload(b"content %d" % number, name).json()["id"] for number, name in enumerate(ALIKE * 2)]
+    for number, document_id in enumerate(ids):
+        assert b"".join(api.get(f"/{document_id}/download")) == b"content %d" % number
+    assert len(set(DocumentVersion.objects.values_list("storage_key", flat=True))) == len(ids)

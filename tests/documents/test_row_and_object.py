@@ -44,7 +44,11 @@ def test_a_storage_that_fails_leaves_nothing_and_the_retry_works(
     for connection_to_s3.cut_after in (0, 100):
         answer = api.upload(content)
         assert answer.status_code == 503
-        assert answer.json() == {"detail": "The documents' storage can't be reached. Try again."}
+        assert answer.json() == {
+            "detail": "The documents' storage can't be reached. Try again.",
+            "code": "storage_unavailable",
+        }
+        assert answer["Retry-After"] == "5"
         assert not Document.objects.exists()
         assert not ProcessingJob.objects.exists()
     connection_to_s3.mode = "pass"
@@ -189,7 +193,7 @@ def test_a_document_whose_object_is_damaged_is_not_read_but_retried(
     api: Api, tmp_path: Path, local_store: ObjectStore
 ) -> None:
     api.upload(b"the right content")
-    [file] = [path for path in (tmp_path / "storage").rglob("*") if path.is_file()]
+    [file] = (tmp_path / "storage").rglob("original")
     file.write_bytes(b"the wrong content")
     [job] = work_off()
     assert job.status == "pending"

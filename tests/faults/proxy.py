@@ -46,13 +46,15 @@ class FaultyConnection:
     ``mode`` says what becomes of connections, also of those that are open:
 
     ``pass``: nothing; ``refuse``: closed at once; ``silence``: nothing comes back; ``blackhole``: nothing passes,
-    either way, and nobody is told; ``cut``: closed after ``cut_after`` bytes of an answer. ``delay`` seconds pass
-    before each answer.
+    either way, and nobody is told; ``trickle``: an answer comes a byte at a time, ten a second; ``cut``: closed after
+    ``cut_after`` bytes of an answer; ``say``: the answer is ``said``, and the server never learns of the question.
+    ``delay`` seconds pass before each answer.
     """
 
     def __init__(self, target_port: int, target_host: str = "127.0.0.1") -> None:
         self.mode = "pass"
         self.cut_after = 0
+        self.said = b""
         self.delay = 0.0
         #: Where new connections lead.
         self.target = (target_host, target_port)
@@ -127,6 +129,9 @@ class FaultyConnection:
 
     def _ask(self, link: Link, data: bytes) -> bool:
         """Pass on what the client says; return whether the connection goes on."""
+        if self.mode == "say":
+            link.client.sendall(self.said)
+            return False
         link.armed += [each for each in self._triggers if each.after in data and each not in link.armed]
         trigger = next((each for each in self._triggers if each.text in data and each in link.armed), None)
         if trigger:
@@ -151,8 +156,18 @@ class FaultyConnection:
             data = data[: max(self.cut_after - link.answered, 0)]
             if not data:
                 return False
+        if mode == "trickle":
+            return self._trickle(link, data)
         if self.delay:
             time.sleep(self.delay)
         link.answered += len(data)
         link.client.sendall(data)
+        return True
+
+    def _trickle(self, link: Link, data: bytes) -> bool:
+        for byte in data:
+            time.sleep(0.1)
+            if self.mode != "trickle":
+                return False
+            link.client.sendall(bytes([byte]))
         return True

@@ -175,7 +175,8 @@ def test_readyz_names_storage_that_can_not_be_used(pristine_clone: Path, running
         answer = get(port, "/readyz")
         assert answer.status == 503
         assert answer.json == {
-            "status": "unavailable", "database": "ok", "migrations": "ok", "storage": "down"
+            "status": "unavailable", "database": "ok", "migrations": "ok",
+            "storage": "down", "storage_reason": "not_mounted",
         }  # fmt: skip
         assert "/dev/null" not in answer.body
 

@@ -70,7 +70,7 @@ def test_one_request_too_many_is_refused_at_once_and_the_next_one_served() -> No
         start_response("200 OK", [])
         return [b"served"]
 
-    reserve = ThreadReserve(slow, limit=1, refuse=busy, unlimited=["/probe"])
+    reserve = ThreadReserve(slow, limit=1, refuse=busy, needs_a_place=lambda environ: environ["PATH_INFO"] != "/probe")
 
     def get(path: str = "/") -> tuple[str, bytes]:
         statuses: list[str] = []

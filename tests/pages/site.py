@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scripts.leash import leashed
+from tests.documents.servers import prepare_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,6 +31,7 @@ class Site:
             "DMS_MAX_UPLOAD_BYTES": str(2**20),
             "PORT": str(self.port),
         }
+        prepare_folder(self.storage)
         gunicorn = ["-m", "gunicorn", "-c", "python:dms_project.gunicorn_conf", "dms_project.wsgi"]
         self._web = self._start("web", gunicorn)
         self._wait_until_served()

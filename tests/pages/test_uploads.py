@@ -5,6 +5,8 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.documents.disks import mount, unmount
+from tests.documents.servers import prepare_folder
 from tests.pages.people import File, Person
 from tests.pages.site import Site
 
@@ -66,19 +68,29 @@ def test_when_the_connection_is_lost_one_file_can_be_tried_again(ada: Person) ->
 
 def test_when_the_storage_is_down_one_file_can_be_tried_again(site: Site, ada: Person) -> None:
     page = ada.page
-    site.storage.rename(site.storage.with_name("away")) if site.storage.exists() else None
-    site.storage.write_text("not a folder")
+    site.storage.rename(site.storage.with_name("away"))
     try:
         ada.upload(NOTE)
         expect(upload_of(page, NOTE.name)).to_contain_text("The storage can’t be reached just now")
     finally:
-        site.storage.unlink()
+        site.storage.with_name("away").rename(site.storage)
 
     page.get_by_role("button", name="Try again: Note.txt").click()
 
     expect(upload_of(page, NOTE.name)).to_contain_text("Uploaded")
     assert all("503" in complaint for complaint in ada.complaints)
     ada.complaints.clear()
+
+
+def test_a_full_storage_is_told_from_one_that_is_down(site: Site, ada: Person) -> None:
+    mount(site.storage, "64k")
+    try:
+        prepare_folder(site.storage)
+        ada.upload(File("Large.txt", b"large " * 20_000))
+        expect(upload_of(ada.page, "Large.txt")).to_contain_text("The storage is full")
+    finally:
+        unmount(site.storage)
+    ada.complaints.clear()  # of the 507
 
 
 def test_after_a_logout_elsewhere_an_upload_says_so_and_works_after_a_login_elsewhere(ada: Person) -> None:

@@ -19,6 +19,7 @@
     0: ["failed", "network"], 400: ["refused", "empty"], 413: ["refused", "large"], 415: ["refused", "refused"],
     401: ["failed", "loggedOut"], 403: ["failed", "loggedOut"],
     502: ["failed", "unavailable"], 503: ["failed", "unavailable"], 504: ["failed", "unavailable"],
+    507: ["failed", "full"],
   };
 
   class Upload {
