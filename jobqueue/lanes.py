@@ -50,6 +50,11 @@ class Marks:
         return self._places
 
     @property
+    def only_lane(self) -> Lane | None:
+        """The lane to go on in without another look, if there is but one."""
+        return next(iter(self._places)) if len(self._places) == 1 else None
+
+    @property
     def looked_behind(self) -> bool:
         """Whether the last look was one from behind marks."""
         return self._front_began == float("-inf")
@@ -80,8 +85,6 @@ class Due:
 
     #: In claim order of their first job. Jobs whose worker died are never among several.
     takes: Sequence[tuple[Lane, int]]
-    #: The database's clock.
-    now: datetime
     #: Until the next job that isn't due yet; None if there is none.
     seconds_to_next: float | None
 

@@ -243,11 +243,15 @@ next AS (
         ORDER BY available_at LIMIT 1
     ) AS job
 )
-SELECT (SELECT seconds FROM next), statement_timestamp(),
+SELECT (SELECT seconds FROM next),
        array_agg(job_type ORDER BY {order}), array_agg(queue_name ORDER BY {order}),
        array_agg(priority ORDER BY {order}), array_agg(worker_deaths ORDER BY {order})
 FROM due
 """
+_LANES = f"lanes AS ({_LANES_OF_TYPES}), {_DUE.format(places=_FRONT, order=_CLAIM_ORDER)}"
+_LOOK_AT_TYPES = f"WITH RECURSIVE types (job_type) AS ({_GIVEN_TYPES}), {_LANES}"
+_LOOK_AT_ALL_TYPES = f"WITH RECURSIVE types (job_type) AS ({_ALL_TYPES}), {_LANES}"
+_LOOK_BEHIND_MARKS = f"WITH {_DUE.format(places=_MARKED, order=_CLAIM_ORDER)}"
 
 
 def look_for_due_jobs(
@@ -270,18 +274,16 @@ def look_for_due_jobs(
             "marked_at": [place.available_at for place in marks.places.values()],
             "marked_ids": [place.id for place in marks.places.values()],
         }
-        statement = "WITH " + _DUE.format(places=_MARKED, order=_CLAIM_ORDER)
+        statement = _LOOK_BEHIND_MARKS
     else:
         parameters |= {
             "job_types": None if job_types is None else list(job_types),
             "queue_names": None if queue_names is None else list(queue_names),
         }
-        types = _ALL_TYPES if job_types is None else _GIVEN_TYPES
-        due = _DUE.format(places=_FRONT, order=_CLAIM_ORDER)
-        statement = f"WITH RECURSIVE types (job_type) AS ({types}), lanes AS ({_LANES_OF_TYPES}), {due}"
+        statement = _LOOK_AT_ALL_TYPES if job_types is None else _LOOK_AT_TYPES
     with connections[using].cursor() as cursor:
         cursor.execute(statement, parameters)
-        seconds_to_next, now, *columns = cursor.fetchone()
+        seconds_to_next, *columns = cursor.fetchone()
     *lanes_of_jobs, worker_deaths = (column or [] for column in columns)  # NULL if nothing is due
     found = zip(map(Lane, *lanes_of_jobs), worker_deaths, strict=True)
-    return Due(shares(found), now, seconds_to_next)
+    return Due(shares(found), seconds_to_next)
