@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from jobqueue.lanes import Due, Lane, Marks, Place
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, PausedQueue, ProcessingJob
-from jobqueue.statements import look_for_due_jobs
+from jobqueue.statements import is_at_work, look_for_due_jobs
 from jobqueue.states import JobStatus
 
 _ANY_NUMBER_OF_DEATHS = 2**15
@@ -102,11 +102,18 @@ def claim(
     )
 
 
-def undo(using: str, token: UUID) -> None:
-    """Give back what was claimed with this token, if anything was: the answer to that COMMIT was lost."""
+def undo(using: str, token: UUID, server_process: int) -> bool:
+    """Give back what was claimed with this token, if anything was: the answer to that COMMIT was lost.
+
+    Returns:
+        False if it isn't decided yet, since the server process with that transaction is still at work.
+    """
+    if is_at_work(using, server_process):
+        return False
     ProcessingJob.objects.using(using).filter(status=JobStatus.PROCESSING, lock_token=token).update(
         status=JobStatus.PENDING, attempts=F("attempts") - 1, lock_token=None, **UNLOCKED
     )
+    return True
 
 
 def waits_alone(using: str, wanted: Wanted) -> bool:

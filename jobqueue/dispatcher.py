@@ -93,8 +93,9 @@ class Dispatcher:
         self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
         self._moved_at = time.monotonic()
         self._ailing: set[str] = set()
-        # Claims whose COMMIT was not answered: nobody knows whether they hold.
-        self._uncertain: defaultdict[str, list[UUID]] = defaultdict(list)
+        # Claims whose COMMIT was not answered, by token, and the server process that has it: nobody knows whether they
+        # hold.
+        self._uncertain: defaultdict[str, list[tuple[UUID, int]]] = defaultdict(list)
         # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
         self._stopping = False
         self._giving_back = False
@@ -257,9 +258,10 @@ class Dispatcher:
         began = time.monotonic()
         endings = self._unrecorded[tenant]
         token = uuid4()
+        server_process = connections[self._queue.using].connection.info.backend_pid
         try:
             with self._tenants.use(tenant), self.session.transaction():
-                self._settle_uncertain(tenant)
+                uncertain = self._settle_uncertain(tenant)
                 recorded = record(self._queue, endings)
                 claimed = self._claim(tenant, limit, token) if limit else None
         except _WEATHER as error:
@@ -268,7 +270,7 @@ class Dispatcher:
                 self._visit_failed(tenant, error, began)
                 return 0
             if limit:
-                self._uncertain[tenant].append(token)
+                self._uncertain[tenant].append((token, server_process))
             raise
         except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
             connections[self._queue.using].close()
@@ -276,7 +278,7 @@ class Dispatcher:
             self._visit_failed(tenant, error, began)
             return 0
         self._ailing.discard(tenant)
-        self._uncertain.pop(tenant, None)
+        self._uncertain[tenant] = uncertain
         self._note(tenant, recorded)
         if claimed is None:
             return 0
@@ -306,9 +308,13 @@ class Dispatcher:
         rest = claim(limit=limit - len(claimed.jobs))
         return Claimed(claimed.jobs + rest.jobs, rest.full, rest.seconds_to_next)
 
-    def _settle_uncertain(self, tenant: str) -> None:
-        for token in self._uncertain.get(tenant, ()):
-            claims.undo(self._queue.using, token)
+    def _settle_uncertain(self, tenant: str) -> list[tuple[UUID, int]]:
+        """Undo the claims whose COMMIT has been decided by now, and return the others."""
+        return [
+            (token, server_process)
+            for token, server_process in self._uncertain.get(tenant, ())
+            if not claims.undo(self._queue.using, token, server_process)
+        ]
 
     def _look_again_in(self, claimed: Claimed) -> float:
         if claimed.full:
@@ -429,7 +435,7 @@ class Dispatcher:
             self._held.difference_update(given)
 
     def _finish_if_idle(self) -> None:
-        if not self._held:
+        if not self._held and not any(self._uncertain.values()):
             self.finished.set()
 
     # News

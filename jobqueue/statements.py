@@ -287,3 +287,10 @@ def look_for_due_jobs(
     *lanes_of_jobs, worker_deaths = (column or [] for column in columns)  # NULL if nothing is due
     found = zip(map(Lane, *lanes_of_jobs), worker_deaths, strict=True)
     return Due(shares(found), seconds_to_next)
+
+
+def is_at_work(using: str, server_process: int) -> bool:
+    """Return whether a server process has a transaction, as far as this user may see."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT FROM pg_stat_activity WHERE pid = %s AND state <> 'idle'", [server_process])
+        return bool(cursor.rowcount)
