@@ -332,6 +332,13 @@ def test_a_picture_that_does_not_fit_into_the_memory_is_too_large(tmp_path: Path
     assert in_a_child(tmp_path, flat, small) == ("too_large", "reading it takes more than 256 MiB of memory")
 
 
+def test_a_progressive_jpeg_that_does_not_fit_into_the_memory_is_not_called_damaged(tmp_path: Path) -> None:
+    """Its decoder keeps six bytes for each pixel, and doesn't say what it failed of."""
+    content = pictures.encoded(Image.new("RGB", (4000, 4000)), "JPEG", progressive=True, subsampling=0)
+    reason, detail = in_a_child(tmp_path, content, Limits(seconds=30, memory_bytes=110 * 2**20))
+    assert (reason, detail) == ("too_large", "4000 x 4000 pixels need more memory than there is")
+
+
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "I;16"])
 def test_a_large_picture_takes_little_more_memory_than_its_pixels(tmp_path: Path, mode: str) -> None:
     """25 million pixels of four bytes: the whole of it twice, as resizing it would need, does not fit."""
