@@ -6,7 +6,7 @@ from django.db import transaction
 from jobqueue.exceptions import InvalidJob
 from jobqueue.models import IDEMPOTENCY_KEY_MAX_LENGTH, ProcessingJob
 from jobqueue.queue import Queue
-from tests.jobqueue.jobs import Jobs, columns
+from tests.jobqueue.jobs import Jobs, age_lock, columns, row
 
 STATES = ["pending", "processing", "succeeded", "dead_letter", "discarded", "cancelled"]
 
@@ -66,3 +66,22 @@ def test_keys_of_the_documented_length_are_told_apart_by_their_last_character(qu
 
     assert queue.enqueue("test.ok", {}, idempotency_key=stem + "a").created
     assert queue.enqueue("test.ok", {}, idempotency_key=stem + "b").created
+
+
+def test_a_requeue_never_collides_with_a_job_of_the_same_key(queue: Queue, jobs: Jobs) -> None:
+    """Q27: a dead letter keeps its key, so there is no second job; nor is there through a retry or a rescue."""
+    dead = [jobs.dead_letter(idempotency_key=f"key-{number}", priority=0) for number in range(100)]
+    failed, orphan = jobs.processing(idempotency_key="failed"), jobs.processing(idempotency_key="orphan")
+    queue.fail(failed, "try again")
+    age_lock(orphan)
+    for job in [*dead, failed, orphan]:
+        again = queue.enqueue(job.job_type, {}, idempotency_key=job.idempotency_key)
+        assert (again.pk, again.created) == (job.pk, False)
+
+    decided = queue.requeue_dead_letters([job.pk for job in dead])
+    canary = queue.enqueue("test.ok", {}, queue_name="another")
+
+    assert (len(decided.done), decided.refused) == (100, {})
+    assert queue.dequeue("w2", queue_names=["another"]).pk == canary.pk  # which also takes the orphan back
+    assert (row(failed).status, row(orphan).status) == ("pending", "pending")
+    assert ProcessingJob.objects.exclude(idempotency_key=None).count() == 102

@@ -45,6 +45,29 @@ def test_types_that_a_worker_does_not_know_wait_untouched(both: BothTenants, sta
     assert foreign.are(status="pending", attempts=0, history=[])
 
 
+def test_during_a_roll_out_new_jobs_are_done_by_new_workers_alone(both: BothTenants, start: Start) -> None:
+    """Q34: and after a roll-back those that are left wait, also those that a new worker died of."""
+    old = start("--name", "old", "--type", "test.ok", stale_lock_after=1)
+    new = start("--name", "new", "--type", "test.ok", "--type", "test.look", stale_lock_after=1)
+    jobs = [both.enqueue("test.look") for _ in range(50)]
+    for twins in jobs:
+        twins.become("succeeded")
+    assert all(twins.are(attempts=1) for twins in jobs)
+    assert {row.history[0]["worker"] for twins in jobs for row in twins.rows()} == {"new"}
+
+    assert new.terminate() == 0
+    left = both.enqueue("test.look", max_attempts=2)
+    for tenant in left.ids:
+        with use(tenant):
+            Queue().dequeue("a new worker that dies", job_types=["test.look"])
+
+    left.become("pending")  # taken back by the old one, which doesn't know the type
+    both.a_canary_passes()
+    assert left.are(attempts=1, worker_deaths=1)
+    assert old.terminate() == 0
+    assert left.are(status="pending", attempts=1)
+
+
 def test_a_wrong_argument_ends_the_program_with_one_line_and_status_1(start: Start) -> None:
     worker = start("--type", "test.typo")
 

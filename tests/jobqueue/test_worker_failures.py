@@ -10,7 +10,7 @@ from dms_project.tenancy import use
 from jobqueue.error_text import MAX_BYTES
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.workers import BothTenants, Twins
-from tests.testjobs.misbehaviour import RAISE
+from tests.testjobs.misbehaviour import RAISE, RETURN
 
 
 def test_a_failure_that_can_hardly_be_stored_is_recorded_and_the_worker_goes_on(
@@ -75,3 +75,20 @@ def test_an_attempt_is_counted_once_for_each_run(both: BothTenants, start: Start
     assert [row.last_error.splitlines()[0] for row in hopeless[3].rows()] == [
         "jobqueue.exceptions.DeadLetter: a retry is useless"
     ] * 2
+
+
+def test_a_result_that_can_not_be_stored_neither_fails_nor_repeats_the_job(both: BothTenants, start: Start) -> None:
+    """Q03, and Q04: a lone surrogate."""
+    returning = {kind: both.enqueue("test.return", {"kind": kind}) for kind in RETURN}
+
+    worker = start()
+
+    for kind, twins in returning.items():
+        for job in twins.become("succeeded"):
+            assert set(job.result) == {"unstorable_result", "reason"}, kind
+            assert 0 < len(job.result["reason"]) < 300, kind
+            assert job.last_error == "", kind
+        assert both.runs(twins) == [1, 1], kind
+    both.a_canary_passes()
+    assert worker.terminate() == 0
+    assert "Traceback" not in worker.output

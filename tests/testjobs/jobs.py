@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from jobqueue.backoff import constant
 from jobqueue.exceptions import DeadLetter
 from jobqueue.handlers import JobContext, job_handler
 from tests.testjobs import ledger, sudden_death
-from tests.testjobs.misbehaviour import LEAVE, RAISE
+from tests.testjobs.misbehaviour import LEAVE, RAISE, RETURN
 
 AT_ONCE = constant(timedelta(0))
 
@@ -83,6 +84,22 @@ def raise_(context: JobContext) -> None:
     """Raise what ``kind`` names."""
     _start(context)
     raise RAISE[context.payload["kind"]]()
+
+
+@job_handler("test.return", backoff=AT_ONCE)
+def return_(context: JobContext) -> Any:
+    """Return what ``kind`` names."""
+    _start(context)
+    return RETURN[context.payload["kind"]]()
+
+
+@job_handler("test.thread", backoff=AT_ONCE)
+def in_a_thread(context: JobContext) -> None:
+    """Use the database in a thread of the handler's own, which closes nothing."""
+    _start(context)
+    thread = threading.Thread(target=ledger.current_schema)
+    thread.start()
+    thread.join()
 
 
 @job_handler("test.dead_letter", backoff=AT_ONCE)

@@ -45,6 +45,24 @@ RAISE: dict[str, Callable[[], BaseException]] = {
 }
 
 
+def _circle() -> list[object]:
+    circle: list[object] = []
+    circle.append(circle)
+    return circle
+
+
+RETURN: dict[str, Callable[[], object]] = {
+    "nul": lambda: {"text": "before\0after"},
+    "surrogate": lambda: {"name": "\udcff"},
+    "nan": lambda: float("nan"),
+    "infinity": lambda: [float("inf")],
+    "set": lambda: {1, 2},
+    "model": lambda: ProcessingJob(job_type="x"),
+    "huge": lambda: "x" * 20_000_000,
+    "circle": _circle,
+}
+
+
 def _execute(*statements: str) -> None:
     with connection.cursor() as cursor:
         for statement in statements:
