@@ -1,10 +1,19 @@
 """Give the next job a database connection on which nothing of the previous one is left."""
 
 import contextlib
+import threading
+import time
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 from psycopg.pq import TransactionStatus
+
+#: How often connections of ended threads are looked for at most, in seconds.
+_LOOK_SECONDS = 1.0
 
 
 def reset_connections() -> None:
@@ -22,6 +31,7 @@ def reset_connections() -> None:
             clean = False
         if not clean:
             _replace(connection)
+    _left_behind.close()
 
 
 def close_connections() -> None:
@@ -55,3 +65,41 @@ def _replace(connection: BaseDatabaseWrapper) -> None:
             pool.putconn(raw)  # closed as it is, the pool replaces it
     # A new wrapper, since the old one may believe that it is inside a transaction.
     del connections[connection.alias]
+
+
+class _LeftBehind:
+    """The connections of threads that handlers start: nobody closes these when their thread has ended.
+
+    Python would, at some later time, since a connection of Django's is part of a circle of references.
+    """
+
+    def __init__(self) -> None:
+        self._openers: WeakKeyDictionary[BaseDatabaseWrapper, threading.Thread] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._looked_at = time.monotonic()
+
+    def note(self, connection: BaseDatabaseWrapper) -> None:
+        with self._lock:
+            self._openers[connection] = threading.current_thread()
+
+    def close(self) -> None:
+        """Close those whose thread has ended, unless that was looked for just now."""
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_SECONDS:
+            return
+        self._looked_at = now
+        with self._lock:
+            ended = [connection for connection, opener in self._openers.items() if not opener.is_alive()]
+            for connection in ended:
+                del self._openers[connection]
+        for connection in ended:
+            with contextlib.suppress(Exception):
+                connection.connection.close()
+
+
+_left_behind = _LeftBehind()
+
+
+@receiver(connection_created, dispatch_uid="jobqueue.connection_hygiene")
+def _note(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    _left_behind.note(connection)
