@@ -16,7 +16,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, InternalError, OperationalError, connections
+from django.db import connections
 
 from jobqueue import claims, events
 from jobqueue.claims import Claimed, Wanted
@@ -32,12 +32,10 @@ from jobqueue.recorder import Recorded, record
 from jobqueue.rota import Rota
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
-from jobqueue.weather import Weather
+from jobqueue.weather import WEATHER, Weather
 
 T = TypeVar("T")
 
-# What passes by itself: a lost connection, a restart, a server that is read-only for now (InternalError).
-_WEATHER = (OperationalError, InterfaceError, InternalError)
 #: How soon to look again while the keeper has no sign of life to show yet.
 _NOT_READY_SECONDS = 0.02
 #: How often endings are recorded while the threads have enough to do; others see an ending so much later.
@@ -99,6 +97,7 @@ class Dispatcher:
         # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
         self._stopping = False
         self._giving_back = False
+        self._reconnects = False
         #: Set when nothing runs and everything is recorded, after a stop or a drain; or when jobs were given back.
         self.finished = threading.Event()
 
@@ -160,8 +159,15 @@ class Dispatcher:
             self._visit_all(self._tenants_owed())
             self._finish_if_idle()
         elif not self._keeper.ready.is_set():
+            # Whatever is held now is about to be taken for a dead worker's.
+            self._give_unstarted_back()
+            self._visit_all(self._tenants_owed())
+            self._reconnects = True
             return _NOT_READY_SECONDS
         else:
+            if self._reconnects:  # to wherever the keeper was led: what broke its connection may have been a fail-over
+                connections[self._queue.using].close()
+                self._reconnects = False
             self._give_back_if_stuck()
             due = self._tenants_due()
             found = self._visit_all([*self._tenants_owed(but=due), *due])
@@ -194,7 +200,7 @@ class Dispatcher:
 
     def _room(self) -> int:
         """Return how many more jobs to claim now."""
-        if self._lonely.runs(self._held):
+        if self._stopping or not self._keeper.ready.is_set() or self._lonely.runs(self._held):
             return 0
         return self._service.concurrency + self._prefetch.allowance() - self._unfinished()
 
@@ -246,7 +252,7 @@ class Dispatcher:
         """Record and claim in each tenant, and return how many jobs were claimed."""
         found = 0
         for position, tenant in enumerate(tenants):
-            room = 0 if self._stopping else self._room()
+            room = self._room()
             # Shared out among those that are due, so that none takes it all.
             limit = -(-room // (len(tenants) - position)) if room > 0 else 0
             if limit or self._is_owed(tenant):
@@ -264,7 +270,7 @@ class Dispatcher:
                 uncertain = self._settle_uncertain(tenant)
                 recorded = record(self._queue, endings)
                 claimed = self._claim(tenant, limit, token) if limit else None
-        except _WEATHER as error:
+        except WEATHER as error:
             self._marks[tenant].forget()
             if was_locked_out(error):
                 self._visit_failed(tenant, error, began)
@@ -356,7 +362,7 @@ class Dispatcher:
                 self.session.prepare()
                 with self._tenants.use(tenant), self.session.transaction():
                     recorded = record(self._queue, [ending])
-            except _WEATHER as weather:
+            except WEATHER as weather:
                 rest = endings[position + 1 :]
                 self._unrecorded[tenant] += [*rest, ending] if was_locked_out(weather) else [ending, *rest]
                 if not was_locked_out(weather):
@@ -383,7 +389,7 @@ class Dispatcher:
         try:
             with self._tenants.use(tenant), self.session.bounded():
                 return question()
-        except _WEATHER as error:
+        except WEATHER as error:
             if not was_locked_out(error):
                 raise
             self._call_in_trouble(tenant, error)
@@ -420,7 +426,7 @@ class Dispatcher:
                 self.session.prepare()
                 with self._tenants.use(tenant), self.session.transaction():
                     self._queue.release((claim.job for claim in given), started=started)
-            except _WEATHER as error:
+            except WEATHER as error:
                 if not was_locked_out(error):
                     raise
                 events.tenant_in_trouble(tenant, error)

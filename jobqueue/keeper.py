@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, OperationalError
 from psycopg import Error as PsycopgError
 
 from jobqueue import events
@@ -23,7 +22,7 @@ from jobqueue.own_session import OwnSession, was_locked_out
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import SignOfLife
 from jobqueue.tenant_source import TenantSource
-from jobqueue.weather import Weather
+from jobqueue.weather import WEATHER, Weather
 
 T = TypeVar("T")
 
@@ -59,7 +58,7 @@ class Keeper:
         self._suspicious = False
         #: The tenants in which dead workers are looked for; set by whoever knows them.
         self.served: Sequence[str] = ()
-        #: Set once the sign of life is shown (or isn't promised): claims may begin.
+        #: Set while the sign of life is shown, or isn't promised and the database answers: claims may be made.
         self.ready = threading.Event()
 
     @property
@@ -113,6 +112,7 @@ class Keeper:
                 self._in_trouble(weather.bad(error))
 
     def _in_trouble(self, wait: float) -> None:
+        self.ready.clear()
         self.session.rest()
         if self._listener:
             self._listener.lost()
@@ -170,7 +170,7 @@ class Keeper:
         try:
             with self._tenants.use(tenant), self.session.bounded():
                 return ask()
-        except (OperationalError, InterfaceError) as error:
+        except WEATHER as error:
             if not was_locked_out(error):
                 raise
         except Exception:  # noqa: BLE001, S110 - it is gone or broken, which the dispatcher says; the others go on

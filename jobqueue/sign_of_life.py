@@ -25,7 +25,8 @@ class SignOfLife:
         """Take the lock unless this session has it already.
 
         Returns:
-            False while another session has it: our own former one, which the server hasn't noticed to be gone.
+            Whether the sign is shown: by this session, or still by our former one, which the server hasn't noticed to
+            be gone. False if somebody else shows it, who drew the same number.
         """
         connection = connections[self.using]
         with connection.cursor() as cursor:
@@ -34,5 +35,4 @@ class SignOfLife:
             cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK_CLASS, self.key])
             if cursor.fetchone() == (True,):
                 self._session = connection.connection
-                return True
-        return False
+        return self._session is not None

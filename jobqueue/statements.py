@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connections
+from django.db import InternalError, connections
 
 from jobqueue.history import ADD_ATTEMPT
 from jobqueue.lanes import Due, Lane, Marks, shares
@@ -35,31 +35,37 @@ RETURNING id, idempotency_key, created_at::text
 # The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once and may
 # have kept them from renewing their locks. Those not suspected yet come first, so that the grace time of all that a
 # dead worker held runs at once, and not of one batch after the other.
-_SUSPECTS = """
+_LIVING = """
 WITH living AS MATERIALIZED (
     SELECT objid::bigint AS holder_key
     FROM pg_locks
     WHERE locktype = 'advisory' AND classid = %(lock_class)s AND objsubid = 2 AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 )
+"""
+_STALE = "locked_at < statement_timestamp() - %(stale_after)s"
+_MISSING = "holder_key IS NOT NULL AND holder_key NOT IN (SELECT holder_key FROM living)"
+_LOCK_SUSPECTS = f"""{_LIVING}
 SELECT id,
        attempts >= max_attempts AS exhausted,
-       locked_at < statement_timestamp() - %(stale_after)s AS stale,
+       {_STALE} AS stale,
        holder_key IS NOT NULL AS promised,
-       holder_key IS NOT NULL AND holder_key NOT IN (SELECT holder_key FROM living) AS missing,
+       {_MISSING} AS missing,
        coalesce(suspected_since < statement_timestamp() - %(grace)s, false) AS for_long,
        pg_postmaster_start_time() < statement_timestamp() - %(grace)s AS settled
 FROM processing_jobs
-WHERE status = 'processing'
-  AND (
-      locked_at < statement_timestamp() - %(stale_after)s
-      OR suspected_since IS NOT NULL
-      OR holder_key IS NOT NULL AND holder_key NOT IN (SELECT holder_key FROM living)
-  )
+WHERE status = 'processing' AND ({_STALE} OR suspected_since IS NOT NULL OR {_MISSING})
 ORDER BY suspected_since NULLS FIRST, id
 LIMIT %(limit)s
-"""
-_LOCK_SUSPECTS = _SUSPECTS + "FOR UPDATE SKIP LOCKED"
+FOR UPDATE SKIP LOCKED
+"""  # noqa: S608 - made of constants
+# A standby, and a server that a fail-over has made read-only, answer this like any other; hence the question.
+_SUSPECTED = f"""{_LIVING}
+SELECT current_setting('transaction_read_only') = 'on', EXISTS (
+    SELECT FROM processing_jobs
+    WHERE status = 'processing' AND ({_STALE} OR %(heeds_signs)s AND (suspected_since IS NOT NULL OR {_MISSING}))
+)
+"""  # noqa: S608 - made of constants
 
 # Why SQL: each row gets a result of its own, and the fence is a pair of columns. The rows are locked first, in id order
 # against deadlocks, and a locked one is left out: its handler's transaction may hold it, or somebody who cancels it.
@@ -138,17 +144,22 @@ def look_for_dead_workers(using: str, *, stale_after: timedelta, grace: timedelt
 
 
 def dead_workers_suspected(using: str, *, stale_after: timedelta, heeds_signs: bool) -> bool:
-    """Return whether ``look_for_dead_workers`` would find something; locks nothing and needs no transaction."""
+    """Return whether ``look_for_dead_workers`` would find something; locks nothing and needs no transaction.
+
+    Raises:
+        django.db.InternalError: As for any write, since nothing could be done about it: the server takes none.
+    """
     parameters: dict[str, Any] = {
         "lock_class": LOCK_CLASS,
         "stale_after": stale_after,
-        "grace": timedelta(0),
-        "limit": 100,
+        "heeds_signs": heeds_signs,
     }
     with connections[using].cursor() as cursor:
-        cursor.execute(_SUSPECTS, parameters)
-        rows = [Suspect(*row) for row in cursor.fetchall()]
-    return any(suspect.stale or heeds_signs for suspect in rows)
+        cursor.execute(_SUSPECTED, parameters)
+        read_only, suspected = cursor.fetchone()
+    if read_only:
+        raise InternalError("the server is read-only: a standby, or one that was replaced")
+    return bool(suspected)
 
 
 # Why SQL: five subqueries in one statement, each bounded, which the ORM can't put beside each other without a table.

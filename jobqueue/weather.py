@@ -3,9 +3,12 @@
 import logging
 import random
 
-from django.db import connections
+from django.db import InterfaceError, InternalError, OperationalError, connections
 
 logger = logging.getLogger("jobqueue.worker")
+
+#: What passes by itself: a lost connection, a restart, a server that is read-only for now (InternalError).
+WEATHER = (OperationalError, InterfaceError, InternalError)
 
 
 class Weather:

@@ -56,6 +56,8 @@ class FaultyConnection:
         self.cut_after = 0
         self.said = b""
         self.delay = 0.0
+        #: Whether new connections are taken.
+        self.open = True
         #: Where new connections lead.
         self.target = (target_host, target_port)
         self._links: set[Link] = set()
@@ -95,7 +97,7 @@ class FaultyConnection:
 
     def _serve(self, client: socket.socket) -> None:
         with client, suppress(OSError):
-            if self.mode == "refuse":
+            if self.mode == "refuse" or not self.open:
                 return
             with self._connect() as server:
                 link = Link(client, server)

@@ -4,31 +4,17 @@ import signal
 import time
 
 import pytest
-from django.db import connection
 
 from dms_project.tenancy import use
 from jobqueue.queue import Queue
-from jobqueue.sign_of_life import LOCK_CLASS
 from tests.faults.proxy import FaultyConnection
+from tests.faults.sessions import LOOPS, backends
 from tests.faults.test_lost_connections import CLAIM
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, Twins
 
 NEVER = 600.0
-
-
-def backends(condition: str) -> set[int]:
-    """Return the ids of the sessions of which this is true."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT pid FROM pg_stat_activity WHERE {condition}")
-        return {int(pid) for (pid,) in cursor.fetchall()}
-
-
-KEEPERS = f"pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = {LOCK_CLASS})"
-# Those of handlers that have written to the ledger and done nothing since.
-HANDLERS = "query = 'SELECT current_schema()'"
-LOOPS = {"keeper": KEEPERS, "dispatcher": f"NOT {KEEPERS} AND NOT {HANDLERS}"}
 
 
 def test_a_claim_that_hangs_before_its_commit_does_not_keep_the_job_from_others(

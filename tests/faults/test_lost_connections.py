@@ -7,6 +7,7 @@ from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from tests.faults.proxy import FaultyConnection
+from tests.faults.sessions import KEEPERS, backends
 from tests.jobqueue.concurrency import threads
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
@@ -109,3 +110,25 @@ def test_jobs_whose_giving_back_failed_are_given_back_when_the_connection_is_bac
         (job,) = twins.become("succeeded")
         assert job.attempts == 1
     assert first.terminate() == second.terminate() == 0
+
+
+def test_a_worker_that_can_not_show_its_sign_of_life_claims_nothing_until_it_can(
+    both: BothTenants, start: Start, proxy: FaultyConnection, through: dict[str, str]
+) -> None:
+    """It would be taken for dead with everything that it claims, again and again."""
+    mute = start("--name", "mute", "--concurrency", "4", variables=through)
+    both.a_canary_passes()
+    proxy.open = False
+    (keeper,) = backends(KEEPERS)
+    proxy.link_to(keeper).mode = "refuse"
+    mute.has_said("keeper: the database fails")
+    job = both.enqueue("test.sleep", {"seconds": 2, "offline": True})
+    other = start("--name", "other", "--concurrency", "4")
+
+    for row in job.become("succeeded"):
+        assert (row.attempts, [entry["worker"] for entry in row.history]) == (1, ["other"])
+    assert other.terminate() == 0
+    proxy.open = True
+    mute.has_said("keeper: the database works again")
+    both.a_canary_passes()
+    assert mute.terminate() == 0

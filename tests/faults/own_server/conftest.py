@@ -28,12 +28,11 @@ def database_url(server: OwnServer) -> str:
 
 
 @pytest.fixture
-def committed_db(server: OwnServer, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> Iterator[None]:
+def committed_db(server: OwnServer, django_db_blocker: Any) -> Iterator[None]:
     """Let the test use the queue on the server of its own."""
-    connections.close_all()
-    place = {"HOST": str(server.embedded.home.socket_dir), "PORT": "", "USER": "postgres", "NAME": "dms"}
-    for key, value in (place | {"PASSWORD": ""}).items():
-        monkeypatch.setitem(connections.databases["default"], key, value)
+    elsewhere = dict(connections.databases["default"])
+    server.is_what_the_test_uses()
     with django_db_blocker.unblock():
         yield
         connection.close()
+    connections.databases["default"].update(elsewhere)
