@@ -5,6 +5,8 @@ longest is dealt out first, so that no process is left with it at the end.
 """
 
 import os
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -35,6 +37,22 @@ def unit(nodeid: str) -> str:
     return next((shared for start, shared in SHARED.items() if nodeid.startswith(start)), nodeid.partition("::")[0])
 
 
+def tell_apart(items: Sequence[pytest.Item]) -> None:
+    """Give tests that share an id ids of their own: of such tests several processes would run only one.
+
+    Raises:
+        UsageError: They share their name as well.
+    """
+    times = Counter(item.nodeid for item in items)
+    for item in items:
+        if times[item.nodeid] > 1:
+            # Schemathesis has what a test calls in its name alone. Private, but nothing public sets an id.
+            item._id = item.parent.id.child(item.name)
+    [(nodeid, most)] = Counter(item.nodeid for item in items).most_common(1) or [("", 0)]
+    if most > 1:
+        raise pytest.UsageError(f"{most} tests are called {nodeid}: rename them, several processes would run only one")
+
+
 class ByUnit(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return unit(nodeid)
@@ -54,5 +72,6 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tell_apart(items)
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(unit(item.nodeid), len(places)))
