@@ -28,6 +28,7 @@ ALLOWED_HOSTS = ["*"]  # the tenancy middleware answers 404 to a host that nobod
 
 TENANCY_PUBLIC_APPS = ["tenancy"]
 TENANCY_TENANT_APPS = ["documents"]
+TENANCY_SESSION_POOLER = env.bool("DMS_SESSION_POOLER", False)
 
 INSTALLED_APPS = [
     "dms_project.tenancy",

@@ -1,6 +1,7 @@
 """Give the next job a database connection on which nothing of the previous one is left."""
 
 import contextlib
+import select
 import threading
 import time
 from typing import Any
@@ -32,6 +33,26 @@ def reset_connections() -> None:
         if not clean:
             _replace(connection)
     _left_behind.close()
+
+
+def replace_ended_connections() -> None:
+    """Replace every connection of this thread that the server has ended since it was reset.
+
+    Costs no round trip: a reset session is silent, so whatever can be read from it is its end.
+    """
+    for connection in connections.all(initialized_only=True):
+        raw = connection.connection
+        if raw is not None and connection.vendor == "postgresql" and _says_something(raw):
+            _replace(connection)
+
+
+def _says_something(raw: Any) -> bool:
+    try:
+        poll = select.poll()
+        poll.register(raw.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+    except Exception:  # noqa: BLE001 - closed on our side
+        return True
 
 
 def close_connections() -> None:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from jobqueue.connection_hygiene import close_connections, reset_connections
+from jobqueue.connection_hygiene import close_connections, replace_ended_connections, reset_connections
 from jobqueue.executor import Claim, Ending
 
 
@@ -60,6 +60,7 @@ class Slots:
 
     def _work(self) -> None:
         while (claim := self._inbox.get()) is not None:
+            replace_ended_connections()
             ending = self._execute(claim)
             # First the connections, then the report: a transaction that the handler left open may lock the job's row.
             reset_connections()

@@ -1,5 +1,7 @@
 """What can go wrong between tenants."""
 
+from django.db import OperationalError
+
 
 def reason(error: object) -> str:
     """Return what an error says, in one line: the driver's go on with hints and positions."""
@@ -20,6 +22,10 @@ class ForeignSchema(TenancyError):
 
 class TenantInUse(TenancyError):
     """Somebody held on to a tenant's tables, so that it couldn't be deleted. Nothing was changed; it may pass."""
+
+
+class BehindPooler(TenancyError, OperationalError):
+    """The connection leads through a pooler, which might mix tenants; an outage to whoever asks, until it is mended."""
 
 
 class CursorOfAnotherTenant(TenancyError):

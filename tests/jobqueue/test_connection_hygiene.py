@@ -38,6 +38,22 @@ def test_nothing_that_a_handler_leaves_on_its_connection_reaches_the_next_job(bo
     assert worker.terminate() == 0
 
 
+def test_a_connection_that_the_server_ended_between_two_jobs_costs_no_attempt(both: BothTenants, start: Start) -> None:
+    """After a restart, say: Django would notice at the handler's first statement, which fails."""
+    worker = start("--concurrency", "3")
+    both.a_canary_passes()
+    washed = "state = 'idle' AND query LIKE '%%TimeZone%%'"  # the last thing that is done to it between two jobs
+    idle = eventually(lambda: backends(washed), what="a thread's connection waits for the next job")
+    assert idle == backends(f"CASE WHEN {washed} THEN pg_terminate_backend(pid, 10000) END")
+
+    jobs = [both.enqueue("test.ok") for _ in range(3)]
+
+    for twins in jobs:
+        twins.become("succeeded")
+        assert twins.are(attempts=1)
+    assert worker.terminate() == 0
+
+
 def backends(condition: str) -> int:
     """Count the other sessions on the test database for which the condition holds."""
     return _count(

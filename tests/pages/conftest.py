@@ -1,7 +1,6 @@
 """A running site, a browser, and people in two tenants."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, sync_playwright
 
 from dms_project.tenancy import PUBLIC, use
+from tests.need import need
 from tests.pages.people import PASSWORD, Person
 from tests.pages.site import Site
 
@@ -24,13 +24,6 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-def need(program: str) -> None:
-    """Skip the test without this program; under CI, where everything must be there, fail it."""
-    if not shutil.which(program):
-        reason = f"{program} is missing; as root, scripts/install-test-tools installs it"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
 
 
 @pytest.fixture(scope="package")

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.need import need
 from tests.pages import made
-from tests.pages.conftest import need
 from tests.pages.site import ROOT
 
 CATALOGUE = ROOT / "dms_project/locale/de/LC_MESSAGES/django.po"

@@ -7,18 +7,18 @@ changed the session's path behind our back (a rollback takes a SET back, too) mu
 
 from typing import Any
 
+from django.conf import settings
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base as postgresql
 from django.db.backends.utils import CursorWrapper
 from psycopg.pq import TransactionStatus
 
 from dms_project.tenancy.context import Activation, activation, current
-from dms_project.tenancy.exceptions import CursorOfAnotherTenant, TenantNotFound
+from dms_project.tenancy.exceptions import BehindPooler, CursorOfAnotherTenant, TenantNotFound
 from dms_project.tenancy.names import EXTENSIONS, PUBLIC
 
 _PUBLIC_PATH = f"SELECT set_config('search_path', '{PUBLIC}, {EXTENSIONS}', false)"
-# No row, no path: PostgreSQL itself accepts a search_path to a schema that doesn't exist. The third argument becomes
-# true, and the statement the first of each transaction, where a transaction pooler is in between.
+# No row, no path: PostgreSQL itself accepts a search_path to a schema that doesn't exist.
 _TENANT_PATH = f"""
     SELECT set_config('search_path', quote_ident(nspname) || ', {EXTENSIONS}', false)
     FROM pg_catalog.pg_namespace JOIN public.tenants ON schema_name = nspname WHERE nspname = %s
@@ -28,6 +28,27 @@ _TENANT_PATH = f"""
 class DatabaseWrapper(postgresql.DatabaseWrapper):
     _applied: Activation | None = None
     """The entry into use() whose path the session has; None if nobody knows which it has."""
+
+    def connect(self) -> None:
+        """Connect, and refuse a pooler: in transaction mode it hands the session, with its path, to others.
+
+        A pooler is known by the process id that comes with a new connection, to cancel by: it makes one up. Whether
+        it keeps the session for us it doesn't tell, so that must be declared.
+
+        Raises:
+            BehindPooler: There is one, and ``settings.TENANCY_SESSION_POOLER`` isn't set.
+        """
+        super().connect()
+        if getattr(settings, "TENANCY_SESSION_POOLER", False):
+            return
+        with self.wrap_database_errors:
+            (pid,) = self.connection.execute("SELECT pg_backend_pid()").fetchone()
+        if pid != self.connection.info.backend_pid:
+            self.close()
+            raise BehindPooler(
+                "a connection pooler stands before PostgreSQL, which in transaction mode would mix tenants; "
+                "connect directly, or set DMS_SESSION_POOLER=true if it is in session mode"
+            )
 
     def apply_schema(self) -> None:
         """Set the session's search_path to the active schema, unless it is set.
