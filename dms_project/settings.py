@@ -55,7 +55,7 @@ MIDDLEWARE = [
     "dms_project.malformed.MalformedMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dms_project.browser_policy.BrowserPolicyMiddleware",
-    "dms_project.api_errors.ApiErrorsMiddleware",
+    "dms_project.api_answers.ApiAnswersMiddleware",
     "dms_project.outage.OutageMiddleware",
     "dms_project.tenancy.middleware.TenantMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -21,12 +21,15 @@ _NO_DEEDS = re.compile(r'[A-Z ]+ "django_session"|UPDATE "tokens_apitoken" SET "
 
 @dataclass(frozen=True)
 class Answer:
-    """``word``: the status, or ``login`` if one is sent to log in. ``written``: tables that were written to."""
+    """``word``: the status, or ``login`` if one is sent to log in. ``kept``: by whom, and by which headers;
+    ``written``: tables that were written to.
+    """
 
     status: int
     word: str
     body: str
     headers: frozenset[str]
+    kept: str
     written: frozenset[str]
 
     @property
@@ -76,7 +79,8 @@ def send(browser: Client, method: str, url: str, headers: dict[str, str]) -> Ans
     written = frozenset(found[1] for found in map(_WRITES.match, statements) if found)
     word = "login" if to_login else str(response.status_code)
     headers = frozenset(response.headers)
-    return Answer(response.status_code, word, body.decode(errors="replace"), headers, written)
+    kept = f"{response.get('Cache-Control', '')}; by {response.get('Vary', '')}"
+    return Answer(response.status_code, word, body.decode(errors="replace"), headers, kept, written)
 
 
 def _request(browser: Client, method: str, url: str, headers: dict[str, str]) -> Any:

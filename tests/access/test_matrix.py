@@ -189,6 +189,17 @@ def test_a_method_that_is_not_in_the_table_is_refused_or_does_no_more_than_get(h
     assert wrong == {}
 
 
+def test_nothing_that_a_login_opens_is_kept_by_a_proxy(house: House, world: World) -> None:
+    """Case T13. What is refused to strangers, the boss gets for himself alone, or for this cookie."""
+    kept = {}
+    for row, method in questions():
+        if method == "GET" and expected(row, house)["anonymous"] in REFUSALS:
+            answer = ask(house, "boss", method, url_of(row.route, ids_at(house, world)), host=house.name)
+            if answer.status == 200 and "private" not in answer.kept and "Cookie" not in answer.kept:
+                kept[row.route] = answer.kept
+    assert kept == {}
+
+
 def test_without_the_token_of_the_form_no_browser_changes_anything(house: House, world: World) -> None:
     """Neither with another host's."""
     wrong = {}

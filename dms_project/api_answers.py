@@ -1,4 +1,4 @@
-"""Errors below ``/api/`` as JSON, whoever made them.
+"""What holds for every answer below ``/api/``, whoever made it: errors are JSON, and nobody keeps what was told.
 
 What reaches no call (an unknown path, a method that a path doesn't take) and what a call has no words for is answered
 by Django, for people. Here such an answer keeps its status and its headers and gets the body that programs expect.
@@ -20,7 +20,7 @@ _DETAILS = {
 }
 
 
-class ApiErrorsMiddleware:
+class ApiAnswersMiddleware:
     """Stands outside of all that may answer with an error."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -28,11 +28,12 @@ class ApiErrorsMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        is_error = response.status_code >= 400
-        if is_error and request.path.startswith("/api/") and not response.get("Content-Type", "").startswith(JSON):
-            response.content = json.dumps({"detail": _detail(request, response)})
-            response["Content-Type"] = JSON
-            response["Content-Length"] = str(len(response.content))
+        if request.path.startswith("/api/"):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+            if response.status_code >= 400 and not response.get("Content-Type", "").startswith(JSON):
+                response.content = json.dumps({"detail": _detail(request, response)})
+                response["Content-Type"] = JSON
+                response["Content-Length"] = str(len(response.content))
         return response
 
 
