@@ -85,8 +85,20 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
         return start_response(status, [*headers, ("X-Request-ID", request_id)], *more)
 
-    if environ.get("PATH_INFO") != LIVE:
-        return _django(environ, start)
+    answer = alive(start) if environ.get("PATH_INFO") == LIVE else _django(environ, start)
+    return _without_body(answer) if environ.get("REQUEST_METHOD") == "HEAD" else answer
+
+
+def alive(start_response: Any) -> Iterable[bytes]:
+    """Say that the process lives."""
     body = b'{"status": "ok"}'
-    start("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _without_body(answer: Iterable[bytes]) -> Iterable[bytes]:
+    """Keep the headers alone, as HEAD has it: the web server would drop the body, too, but warn of each."""
+    close = getattr(answer, "close", None)
+    if close is not None:
+        close()
+    return []

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 
 from dms_project.tenancy import use
@@ -88,7 +89,9 @@ def tenants(committed_db: None, database_url: str, settings: Any, tmp_path: Path
 
 def _furnish(name: str, word: str, web: WebServer) -> Tenant:
     with use(name):
-        user = User.objects.create_superuser("ada", first_name=word)
+        user = User.objects.create_superuser("ada", first_name=word, pk=1)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT setval(pg_get_serial_sequence('processing_jobs', 'id'), 1000)")
         browser = Client(headers={"host": f"{name}.localhost"})
         browser.force_login(user)
         token = ApiToken.objects.issue(user, word)[1]

@@ -82,7 +82,10 @@ def test_different_files_of_one_name_stay_apart(web: WebServer, local_store: Obj
 def test_head_is_answered_without_a_body(web: WebServer) -> None:
     alice = client(web, "acme")
     document_id = json.load(alice.upload(b"content"))["id"]
-    for path in ("", f"/{document_id}", f"/{document_id}/download"):
-        head, _, body = alice.raw("HEAD", f"/api/documents{path}").partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200")
+    paths = [f"/api/documents{path}" for path in ("", f"/{document_id}", f"/{document_id}/download")]
+    for path in (*paths, "/healthz", "/readyz", "/login/", "/static/documents/pages.css"):
+        head, _, body = alice.raw("HEAD", path).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), path
+        assert b"Content-Length: 0" not in head
         assert body == b""
+    assert "WARNING" not in web.log.read_text()

@@ -1,11 +1,14 @@
-"""File names that want to be paths, or nothing (D18)."""
+"""File names that want to be paths, headers, or nothing (D15, D18)."""
 
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+from uuid import uuid4
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from documents.ingest import display_name
@@ -44,6 +47,36 @@ def test_any_name_is_shown_as_something_safe(name: str) -> None:
     assert 0 < len(shown) <= 255
     assert not {"/", "\\", "\0", "\n", "\r"} & set(shown)
     assert shown.strip(". ")
+
+
+ANY_NAME = st.text(st.characters() | st.sampled_from("/\\.\0 \"';,%\r\n*=~:\u202e"), max_size=300)
+DISPOSITION = re.compile(r"attachment; filename=\"[A-Za-z0-9 ._()-]+\"; filename\*=UTF-8''([\w.~%-]+)", re.ASCII)
+
+
+@hypothesis_settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ANY_NAME, min_size=1, max_size=3).map("/".join))
+def test_whatever_a_file_is_called_all_that_is_stored_and_sent_of_it_is_safe(
+    api: Api, tenant: str, local_store: ObjectStore, name: str
+) -> None:
+    """Sent as browsers do it: quotes and line breaks percent-encoded, the rest as UTF-8."""
+    sent = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A").encode("utf-8", "surrogatepass")
+    answer = api.client.post(
+        "/api/documents", multipart(b'filename="%s"' % sent, uuid4().bytes), "multipart/form-data; boundary=B"
+    )
+    assert answer.status_code in (201, 422)  # no name at all: no file was chosen
+    if answer.status_code == 422:
+        return
+    document = answer.json()
+    for shown in (document["title"], document["file_name"]):
+        assert 0 < len(shown) <= 255
+        assert not {"/", "\\", "\0", "\r", "\n", "\u202e"} & set(shown)
+    download = api.get(f"/{document['id']}/download")
+    disposition = DISPOSITION.fullmatch(download["Content-Disposition"])
+    assert disposition
+    assert unquote(disposition[1], errors="strict") == document["file_name"]
+    assert download.status_code == 200
+    assert f"{tenant}/{document['id']}/1/original" in local_store.list_keys()
+    assert all(re.fullmatch(rf"{tenant}/[0-9a-f-]{{36}}/1/original", key) for key in local_store.list_keys())
 
 
 def multipart(disposition: bytes, content: bytes = b"content") -> bytes:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from dms_project.tenancy import use
 from documents import results, search
-from documents.models import DocumentPage, DocumentVersion
+from documents.models import Document, DocumentPage, DocumentVersion
 from documents.processing.findings import Findings, Page
+from documents.search import MAX_QUERY_CHARACTERS
 from tests.documents.http import Api
 from tests.documents.work import work_off
 
@@ -165,12 +166,31 @@ def test_a_page_that_cannot_be_is_refused(api: Api, page: str) -> None:
     assert api.get(query_params={"page": page}).status_code == 422
 
 
-@hypothesis_settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.text(st.sampled_from(":&|!()<>*'\"\\/%_- \0\ud800\u2019orabn\u00e4\u00df\u0301") | st.characters(), max_size=40)
+PIECES = [*ODD, *":&|!()<>*'\"\\/%_- ", "\u2019", "\u0301", "haus", "häuser", "OR", "geheim", '"haus geheim"', "-haus"]
+QUESTIONS = st.lists(
+    st.sampled_from([piece[:20] for piece in PIECES]) | st.text(st.characters(), max_size=8), max_size=9
 )
-def test_no_input_breaks_the_query(api: Api, words: str) -> None:
-    assert status_of_search(api, words) == 200
+
+
+@pytest.fixture
+def neighbour(tenant: str) -> Iterator[str]:
+    """The other tenant has the same words; returns the id of its document."""
+    with use("globex"):
+        yield store(Api("globex", User.objects.create_user("bob")), "haus geheim giraffe")
+
+
+@hypothesis_settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(QUESTIONS.map(" ".join) | QUESTIONS.map("".join))
+def test_no_input_breaks_the_query_or_finds_anything_of_a_neighbour(api: Api, neighbour: str, words: str) -> None:
+    if not Document.objects.exists():
+        store(api, "haus geheim aardvark", "häuser")
+    asked = words[:MAX_QUERY_CHARACTERS].encode("utf-8", "surrogatepass")
+    answer = api.get(query_params={"q": asked})
+    assert answer.status_code == 200
+    assert neighbour not in answer.content.decode()
+    assert "giraffe" not in answer.content.decode()
+    own = {str(pk) for pk in Document.objects.values_list("pk", flat=True)}
+    assert {item["id"] for item in answer.json()["items"]} <= own
 
 
 def hostile_page(kind: str) -> str:
