@@ -58,8 +58,7 @@ class CausesView(View):
         self._demand(getattr(self.model_admin, f"has_{verb}_permission")(request))
         shown = ProcessingJob.objects.filter(job_type=choice["job_type"], pk__lte=choice["newest_id"])
         jobs = of_cause(shown, choice["cause"])
-        ids = jobs.order_by("pk").values_list("pk", flat=True).iterator()
-        report(self.model_admin, request, decide_and_record(request, jobs.db, ids, verb), verb)
+        report(self.model_admin, request, decide_and_record(request, jobs, verb), verb)
         return HttpResponseRedirect(reverse("admin:jobqueue_causes"))
 
     def _demand(self, allowed: bool) -> None:

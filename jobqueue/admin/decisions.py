@@ -1,8 +1,7 @@
 """What the admin does when people decide about dead letters: ask if it is about many, do it, say it, record it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from itertools import islice
 from typing import Any
 
 from django.contrib import admin, messages
@@ -32,26 +31,39 @@ def decide(
     how_many = jobs.count()
     if how_many > _ASK_ABOVE and "confirmed" not in request.POST:
         return _question(model_admin, request, how_many, verb)
-    decided = decide_and_record(request, jobs.db, jobs.order_by("pk").values_list("pk", flat=True).iterator(), verb)
+    decided = decide_and_record(request, jobs, verb)
     report(model_admin, request, decided, verb)
     return None
 
 
-def decide_and_record(request: HttpRequest, using: str, ids: Iterable[int], verb: str) -> Decided:
+def decide_and_record(request: HttpRequest, jobs: QuerySet[ProcessingJob], verb: str) -> Decided:
     """Requeue or discard in batches, each a short transaction together with its audit entries."""
+    using = jobs.db
     queue = Queue(using)
     act: dict[str, Callable[[list[int]], Decided]] = {
         "requeue": lambda batch: queue.requeue_dead_letters(batch, spread=_SPREAD_PER_JOB * (len(batch) - 1)),
         "discard": queue.discard_dead_letters,
     }
     decided = Decided()
-    remaining = iter(ids)
-    while batch := list(islice(remaining, _BATCH)):
+    for batch in _batches(jobs):
         with transaction.atomic(using):
             part = act[verb](batch)
             _record(request, using, part.done, verb)
         decided += part
     return decided
+
+
+def _batches(jobs: QuerySet[ProcessingJob]) -> Iterator[list[int]]:
+    """Yield the ids in order, by one query for each batch.
+
+    Not by a server-side cursor: where an exception ends the loop, the garbage collector closes it, and waits for ever
+    if that happens while the connection is in use.
+    """
+    ids = jobs.order_by("pk").values_list("pk", flat=True)
+    last = 0
+    while batch := list(ids.filter(pk__gt=last)[:_BATCH]):
+        yield batch
+        last = batch[-1]
 
 
 def report(model_admin: admin.ModelAdmin, request: HttpRequest, decided: Decided, verb: str) -> None:
