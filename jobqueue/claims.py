@@ -1,7 +1,7 @@
 """Claiming due jobs: which ones, and what a claim writes. Joins the caller's transaction."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -41,8 +41,8 @@ class Claimed:
     """What a claim took."""
 
     jobs: list[ProcessingJob]
-    #: Whether there were as many as asked for: there may be more.
-    full: bool
+    #: Whether more may be due now: as many as asked for were found, or one comes next that must be claimed by itself.
+    more: bool
     #: Until the next job that isn't due yet; None if there is none, or nobody has looked.
     seconds_to_next: float | None = None
 
@@ -60,7 +60,7 @@ def claim(
     """Claim up to ``limit`` due jobs: highest priority first, then the longest due, then the lowest id.
 
     First looks without locking, then locks in each lane as many as the look found there, of those that no other
-    transaction has locked meanwhile. Must run in a transaction.
+    transaction has locked meanwhile. Behind marks in a single lane the look is left out. Must run in a transaction.
 
     Args:
         using: The database's alias.
@@ -71,34 +71,68 @@ def claim(
         marks: Where to go on, and where to note how far this claim came; None: from the front.
         token: To be the claim's ``lock_token``; None: a new one.
     """
+    token = token or uuid4()
     if wanted.alone:
         alone = list(_locked(_lonely(using, wanted))[:1])
-        return Claimed(_taken(using, alone, worker_id, holder_key, token), full=bool(alone))
+        return Claimed(_taken(using, alone, worker_id, holder_key, token), more=bool(alone))
     deaths_below = _ANY_NUMBER_OF_DEATHS if wanted.alone is None else RUN_ALONE_AFTER_DEATHS
-    if marks is not None and marks.only_lane is not None:
-        due = Due([(marks.only_lane, limit)], seconds_to_next=None)
-    else:
-        due = look_for_due_jobs(
-            using,
-            limit=limit,
-            deaths_below=deaths_below,
-            job_types=wanted.job_types,
-            queue_names=wanted.queue_names,
-            marks=marks,
-        )
+    claimed, short = _claim_once(using, wanted, limit, deaths_below, worker_id, holder_key, token, marks, ())
+    exhausted = set(short)
+    # Where others were quicker, what they left in other lanes makes up for it. What is taken is no longer pending.
+    while short and not (marks and marks.looked_behind) and len(claimed.jobs) < limit:
+        if any(job.worker_deaths for job in claimed.jobs):
+            break
+        room = limit - len(claimed.jobs)
+        below = 1 if claimed.jobs else deaths_below
+        more, short = _claim_once(using, wanted, room, below, worker_id, holder_key, token, marks, exhausted)
+        exhausted |= short
+        claimed = Claimed(claimed.jobs + more.jobs, more.more, more.seconds_to_next)
+    return claimed
+
+
+def _claim_once(
+    using: str,
+    wanted: Wanted,
+    limit: int,
+    deaths_below: int,
+    worker_id: str,
+    holder_key: int | None,
+    token: UUID,
+    marks: Marks | None,
+    but: Collection[Lane],
+) -> tuple[Claimed, set[Lane]]:
+    """Look, lock and claim; return also the lanes that gave less than their share: others have locked the rest."""
+    due = _look(using, wanted, limit, deaths_below, marks, but)
     jobs: list[ProcessingJob] = []
+    short = set()
     for lane, share in due.takes:
-        found = list(_locked(_in_lane(using, lane, marks.places.get(lane) if marks else None, deaths_below))[:share])
+        after = marks.places.get(lane) if marks else None
+        found = list(_locked(_in_lane(using, lane, after, deaths_below))[:share])
         jobs += found
-        if marks is not None and found:
-            marks.advance(lane, Place(found[-1].available_at, found[-1].pk), time.monotonic())
+        if len(found) < share:
+            short.add(lane)
     if len(due.takes) > 1:
         jobs.sort(key=lambda job: (-job.priority, job.available_at, job.pk))
-    jobs = _leave_the_lonely(jobs)
-    return Claimed(
-        _taken(using, jobs, worker_id, holder_key, token),
-        full=len(jobs) == limit or any(job.worker_deaths for job in jobs),
-        seconds_to_next=due.seconds_to_next,
+    kept = _leave_the_lonely(jobs)
+    if marks is not None:
+        now = time.monotonic()
+        for lane, job in {Lane(job.job_type, job.queue_name, job.priority): job for job in kept}.items():
+            marks.advance(lane, Place(job.available_at, job.pk), now)
+    more = len(jobs) == limit or len(kept) < len(jobs) or (due.more and not short)
+    return Claimed(_taken(using, kept, worker_id, holder_key, token), more, due.seconds_to_next), short
+
+
+def _look(using: str, wanted: Wanted, limit: int, deaths_below: int, marks: Marks | None, but: Collection[Lane]) -> Due:
+    if marks is not None and marks.only_lane is not None:
+        return Due([(marks.only_lane, limit)], more=False, seconds_to_next=None)
+    return look_for_due_jobs(
+        using,
+        limit=limit,
+        deaths_below=deaths_below,
+        job_types=wanted.job_types,
+        queue_names=wanted.queue_names,
+        marks=marks,
+        but=but,
     )
 
 
@@ -140,13 +174,16 @@ def _lonely(using: str, wanted: Wanted) -> QuerySet[ProcessingJob]:
 _IN_LANE = """
     status = 'pending' AND job_type = %s AND queue_name = %s AND priority = %s
     AND available_at <= statement_timestamp() AND worker_deaths < %s
+    AND (SELECT count(*) = 0 FROM paused_queues WHERE queue_name = %s)
 """
 _BEHIND = " AND (available_at, id) > (%s, %s)"
 
 
 def _in_lane(using: str, lane: Lane, after: Place | None, deaths_below: int) -> QuerySet[ProcessingJob]:
     condition = RawSQL(  # noqa: S611 - constants and parameters
-        _IN_LANE + _BEHIND if after else _IN_LANE, (*lane, deaths_below, *(after or ())), output_field=BooleanField()
+        _IN_LANE + _BEHIND if after else _IN_LANE,
+        (*lane, deaths_below, lane.queue_name, *(after or ())),
+        output_field=BooleanField(),
     )
     return ProcessingJob.objects.using(using).filter(condition).order_by("available_at", "id")
 
@@ -168,7 +205,7 @@ def _taken(
     jobs: Sequence[ProcessingJob],
     worker_id: str,
     holder_key: int | None,
-    token: UUID | None,
+    token: UUID,
 ) -> list[ProcessingJob]:
     """Write the claim into the rows, which are locked, and into the objects."""
     if not jobs:
@@ -178,7 +215,7 @@ def _taken(
         "locked_at": jobs[0].now,  # type: ignore[attr-defined]  # annotated
         "started_at": jobs[0].now,  # type: ignore[attr-defined]
         "locked_by": worker_id,
-        "lock_token": token or uuid4(),
+        "lock_token": token,
         "holder_key": holder_key,
         "suspected_since": None,
         "progress": None,

@@ -25,7 +25,7 @@ from jobqueue.executor import Claim, Ending, execute
 from jobqueue.keeper import Keeper
 from jobqueue.lanes import Marks
 from jobqueue.lonely import Lonely
-from jobqueue.own_session import OwnSession, was_locked_out
+from jobqueue.own_session import OwnSession, is_of_one_tenant, was_locked_out
 from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
 from jobqueue.recorder import Recorded, record
@@ -89,7 +89,8 @@ class Dispatcher:
         self._unstarted: list[Claim] = []
         self._endings: queues.SimpleQueue[Ending] = queues.SimpleQueue()
         self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
-        self._moved_at = time.monotonic()
+        # When a job was last claimed or ended, and when no more waited than may be taken in advance.
+        self._moved_at = self._within_allowance_at = time.monotonic()
         self._ailing: set[str] = set()
         # Claims whose COMMIT was not answered, by token, and the server process that has it: nobody knows whether they
         # hold.
@@ -151,17 +152,17 @@ class Dispatcher:
         """
         self._collect_endings()
         if self._giving_back:
-            self._visit_all(self._tenants_owed())
+            self._visit_all(self._tenants_owed(), claim=False)
             self._release(self._held)
             self.finished.set()
         elif self._stopping:
             self._give_unstarted_back()
-            self._visit_all(self._tenants_owed())
+            self._visit_all(self._tenants_owed(), claim=False)
             self._finish_if_idle()
         elif not self._keeper.ready.is_set():
             # Whatever is held now is about to be taken for a dead worker's.
             self._give_unstarted_back()
-            self._visit_all(self._tenants_owed())
+            self._visit_all(self._tenants_owed(), claim=False)
             self._reconnects = True
             return _NOT_READY_SECONDS
         else:
@@ -169,9 +170,11 @@ class Dispatcher:
                 connections[self._queue.using].close()
                 self._reconnects = False
             self._give_back_if_stuck()
+            idle = not self._held
             due = self._tenants_due()
-            found = self._visit_all([*self._tenants_owed(but=due), *due])
-            if self._service.drain and not found:
+            self._visit_all(self._tenants_owed(but=due), claim=False)
+            found = self._visit_all(due)
+            if self._service.drain and idle and not found:
                 self._finish_if_idle()
         return self._seconds_to_next_turn()
 
@@ -248,11 +251,11 @@ class Dispatcher:
 
     # A visit to a tenant
 
-    def _visit_all(self, tenants: Sequence[str]) -> int:
+    def _visit_all(self, tenants: Sequence[str], *, claim: bool = True) -> int:
         """Record and claim in each tenant, and return how many jobs were claimed."""
         found = 0
         for position, tenant in enumerate(tenants):
-            room = self._room()
+            room = self._room() if claim else 0
             # Shared out among those that are due, so that none takes it all.
             limit = -(-room // (len(tenants) - position)) if room > 0 else 0
             if limit or self._is_owed(tenant):
@@ -272,47 +275,55 @@ class Dispatcher:
                 claimed = self._claim(tenant, limit, token) if limit else None
         except WEATHER as error:
             self._marks[tenant].forget()
-            if was_locked_out(error):
+            if is_of_one_tenant(error):
                 self._visit_failed(tenant, error, began)
                 return 0
             if limit:
                 self._uncertain[tenant].append((token, server_process))
             raise
         except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
+            self._marks[tenant].forget()
             connections[self._queue.using].close()
-            self._uncertain.pop(tenant, None)
             self._visit_failed(tenant, error, began)
             return 0
         self._ailing.discard(tenant)
         self._uncertain[tenant] = uncertain
         self._note(tenant, recorded)
-        if claimed is None:
-            return 0
-        self._submit(tenant, claimed)
-        self._rota.looked(tenant, began, found=bool(claimed.jobs), again_in=self._look_again_in(claimed))
-        return len(claimed.jobs)
+        if claimed is not None:
+            self._submit(tenant, claimed)
+            self._rota.looked(tenant, began, found=bool(claimed.jobs), again_in=self._look_again_in(claimed))
+        recorded.tell()
+        return len(claimed.jobs) if claimed else 0
 
     def _claim(self, tenant: str, limit: int, token: UUID) -> Claimed:
         service, marks = self._service, self._marks[tenant]
-        wanted = Wanted(service.job_types, service.queue_names, self._lonely.choice(self._held))
+        alone = self._lonely.choice(self._held)
         claim = partial(
             claims.claim,
             self._queue.using,
-            wanted,
+            limit=limit,
             worker_id=service.name,
             holder_key=self._keeper.holder_key,
             marks=marks,
             token=token,
         )
         marks.begin(time.monotonic())
-        claimed = claim(limit=limit)
-        if claimed.full or not marks.looked_behind:
+        if alone:
+            claimed = claim(Wanted(service.job_types, service.queue_names, alone=True))
+            if claimed.jobs:
+                return claimed
+            self._lonely.needs_no_room()
+            alone = None
+        wanted = Wanted(service.job_types, service.queue_names, alone)
+        claimed = claim(wanted)
+        if claimed.more or not marks.looked_behind:
             return claimed
         # A tenant is known to have nothing more when its lanes have been read from the front.
         marks.forget()
+        if claimed.jobs:
+            return Claimed(claimed.jobs, more=True)
         marks.begin(time.monotonic())
-        rest = claim(limit=limit - len(claimed.jobs))
-        return Claimed(claimed.jobs + rest.jobs, rest.full, rest.seconds_to_next)
+        return claim(wanted)
 
     def _settle_uncertain(self, tenant: str) -> list[tuple[UUID, int]]:
         """Undo the claims whose COMMIT has been decided by now, and return the others."""
@@ -323,7 +334,7 @@ class Dispatcher:
         ]
 
     def _look_again_in(self, claimed: Claimed) -> float:
-        if claimed.full:
+        if claimed.more:
             return 0.0
         rarer = _RARER_WHEN_HEARING if self._keeper.hears else 1
         poll = conf().poll_interval.total_seconds() * rarer * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
@@ -335,7 +346,6 @@ class Dispatcher:
         self._unrecorded[tenant] = recorded.locked
         self._keeper.drop(ended)
         self._held.difference_update(ended)
-        recorded.tell()
 
     def _submit(self, tenant: str, claimed: Claimed) -> None:
         new = [Claim(tenant, job) for job in claimed.jobs]
@@ -362,13 +372,14 @@ class Dispatcher:
                 self.session.prepare()
                 with self._tenants.use(tenant), self.session.transaction():
                     recorded = record(self._queue, [ending])
-            except WEATHER as weather:
+            except Exception as trouble:
                 rest = endings[position + 1 :]
-                self._unrecorded[tenant] += [*rest, ending] if was_locked_out(weather) else [ending, *rest]
-                if not was_locked_out(weather):
+                if isinstance(trouble, WEATHER) and was_locked_out(trouble):
+                    self._unrecorded[tenant] += [*rest, ending]
+                    break
+                if isinstance(trouble, WEATHER) and not is_of_one_tenant(trouble):
+                    self._unrecorded[tenant] += [ending, *rest]
                     raise
-                break
-            except Exception:  # noqa: BLE001 - one job must not stop the recording of the others
                 events.not_recorded(ending.claim)
                 self._keeper.drop([ending.claim])
                 self._held.discard(ending.claim)
@@ -376,6 +387,7 @@ class Dispatcher:
                 waiting = self._unrecorded[tenant]
                 self._note(tenant, recorded)
                 self._unrecorded[tenant] += waiting
+                recorded.tell()
         self._call_in_trouble(tenant, error)
 
     def _call_in_trouble(self, tenant: str, error: Exception) -> None:
@@ -390,7 +402,7 @@ class Dispatcher:
             with self._tenants.use(tenant), self.session.bounded():
                 return question()
         except WEATHER as error:
-            if not was_locked_out(error):
+            if not is_of_one_tenant(error):
                 raise
             self._call_in_trouble(tenant, error)
         except Exception as error:  # noqa: BLE001 - no schema, not migrated
@@ -406,7 +418,10 @@ class Dispatcher:
 
     def _give_back_if_stuck(self) -> None:
         """Leave to others what was taken in advance, when the jobs that run turn out to be long."""
-        stuck = self._slots.waiting and time.monotonic() - self._moved_at > _STUCK_SECONDS
+        now, waiting = time.monotonic(), self._slots.waiting
+        if waiting <= self._prefetch.allowance() + self._service.concurrency:
+            self._within_allowance_at = now
+        stuck = waiting and now - min(self._moved_at, self._within_allowance_at) > _STUCK_SECONDS
         if stuck or self._unstarted:
             self._prefetch.forget()
             self._give_unstarted_back()
@@ -414,31 +429,41 @@ class Dispatcher:
     def _give_unstarted_back(self) -> None:
         self._unstarted += self._slots.take_back()
         if self._unstarted:
-            self._release(self._unstarted, started=False)
-            self._unstarted.clear()
+            self._unstarted = self._release(self._unstarted, started=False)
 
-    def _release(self, held: Sequence[Claim] | set[Claim], started: bool = True) -> None:
+    def _release(self, held: Sequence[Claim] | set[Claim], started: bool = True) -> list[Claim]:
+        """Give claims back; return those that are still held, since their rows or tables are locked by others."""
         by_tenant: defaultdict[str, list[Claim]] = defaultdict(list)
         for claim in held:
             by_tenant[claim.tenant].append(claim)
+        locked: list[Claim] = []
         for tenant, given in by_tenant.items():
             try:
                 self.session.prepare()
                 with self._tenants.use(tenant), self.session.transaction():
-                    self._queue.release((claim.job for claim in given), started=started)
+                    released = {id(job) for job in self._queue.release((c.job for c in given), started=started)}
+                    others = [claim for claim in given if id(claim.job) not in released]
+                    still = {id(job) for job in self._queue.locked_by_others(claim.job for claim in others)}
             except WEATHER as error:
-                if not was_locked_out(error):
+                if not is_of_one_tenant(error):
                     raise
                 events.tenant_in_trouble(tenant, error)
+                locked += given
+                continue
             except Exception as error:  # noqa: BLE001 - one tenant in trouble must not keep the others' jobs
                 events.tenant_in_trouble(tenant, error)
+                still = set()
             else:
                 if not started:
-                    events.left_to_others(tenant, len(given))
+                    events.left_to_others(tenant, len(released))
                 for claim in given if started else ():
-                    events.given_back(claim)
-            self._keeper.drop(given)
-            self._held.difference_update(given)
+                    if id(claim.job) in released:
+                        events.given_back(claim)
+            locked += [claim for claim in given if id(claim.job) in still]
+            settled = [claim for claim in given if id(claim.job) not in still]
+            self._keeper.drop(settled)
+            self._held.difference_update(settled)
+        return locked
 
     def _finish_if_idle(self) -> None:
         if not self._held and not any(self._uncertain.values()):

@@ -18,7 +18,7 @@ from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
 from jobqueue.listener import Listener
-from jobqueue.own_session import OwnSession, was_locked_out
+from jobqueue.own_session import OwnSession, is_of_one_tenant
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import SignOfLife
 from jobqueue.tenant_source import TenantSource
@@ -171,7 +171,7 @@ class Keeper:
             with self._tenants.use(tenant), self.session.bounded():
                 return ask()
         except WEATHER as error:
-            if not was_locked_out(error):
+            if not is_of_one_tenant(error):
                 raise
         except Exception:  # noqa: BLE001, S110 - it is gone or broken, which the dispatcher says; the others go on
             pass

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-#: How often lanes are read from the front at most, in seconds.
+#: How often lanes are read from the front at most, and at least.
 FRONT_SECONDS = 0.2
+FRONT_AT_LEAST_SECONDS = 2.0
 
 
 class Lane(NamedTuple):
@@ -71,7 +72,7 @@ class Marks:
         """Note the last job that was claimed in a lane."""
         self._places[lane] = place
         if self._front_began > self._good_until:
-            self._good_until = now + max(FRONT_SECONDS, (now - self._front_began) * 20)
+            self._good_until = now + min(max(FRONT_SECONDS, (now - self._front_began) * 20), FRONT_AT_LEAST_SECONDS)
 
     def forget(self) -> None:
         """Make the next look one from the front."""
@@ -85,20 +86,25 @@ class Due:
 
     #: In claim order of their first job. Jobs whose worker died are never among several.
     takes: Sequence[tuple[Lane, int]]
+    #: Whether more may be due: the limit was reached, or a job comes next that must be claimed by itself.
+    more: bool
     #: Until the next job that isn't due yet; None if there is none.
     seconds_to_next: float | None
 
 
-def shares(found: Iterable[tuple[Lane, int]]) -> list[tuple[Lane, int]]:
+def shares(found: Iterable[tuple[Lane, int]]) -> tuple[list[tuple[Lane, int]], bool]:
     """Turn due jobs in claim order, each with its lane and the deaths of its workers, into the numbers to take.
 
     A job whose worker died is to be claimed by itself: the batch ends before it, or consists of it.
+
+    Returns:
+        Lanes with numbers, and whether the batch was ended so.
     """
     takes: dict[Lane, int] = {}
     for lane, worker_deaths in found:
         if worker_deaths and takes:
-            break
+            return list(takes.items()), True
         takes[lane] = takes.get(lane, 0) + 1
         if worker_deaths:
-            break
-    return list(takes.items())
+            return list(takes.items()), True
+    return list(takes.items()), False

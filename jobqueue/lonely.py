@@ -28,10 +28,14 @@ class Lonely:
         return any(claim.job.worker_deaths >= RUN_ALONE_AFTER_DEATHS for claim in running)
 
     def choice(self, running: Collection[Claim]) -> bool | None:
-        """Return what ``Queue.dequeue_many`` is to be asked for as ``alone``."""
+        """Return the kind of jobs to claim, as ``claims.Wanted`` has it in ``alone``."""
         if running:
             return False
         return True if time.monotonic() < self._room_until else None
+
+    def needs_no_room(self) -> None:
+        """Note that none is waiting any more."""
+        self._room_until = float("-inf")
 
     def wants_room(self, running: Collection[Claim], one_waits: Callable[[], bool]) -> bool:
         """Return whether to claim nothing now: one runs, or room is being made for one that waits."""

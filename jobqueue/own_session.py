@@ -91,7 +91,7 @@ class OwnSession:
         self._looks = self._looks + 1 if asking is not None and asking is self._seen else 0
         self._seen = asking
         patience = self._patience.total_seconds() / LOOK_SECONDS
-        if int(patience) == self._looks:
+        if max(1, int(patience)) == self._looks:
             self._cut()
         return self._looks < _HOPELESS * patience
 
@@ -104,6 +104,15 @@ class OwnSession:
             copy = socket.socket(fileno=os.dup(self._known.fileno()))
             copy.shutdown(socket.SHUT_RDWR)
             copy.close()
+
+
+def is_of_one_tenant(error: Error) -> bool:
+    """Return whether the trouble is that of one tenant's table, and the connection is in order.
+
+    A lock that wasn't free in time, a statement that took too long, an index that is corrupted, a limit exceeded.
+    """
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    return was_locked_out(error) or state == "57014" or state[:2] in ("54", "XX")
 
 
 def was_locked_out(error: Error) -> bool:

@@ -247,6 +247,16 @@ class Queue:
             raise fence.lock_lost(job)
         return status.value
 
+    def locked_by_others(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
+        """Lock the rows of held jobs that are free, and return the others: writing about those would have to wait.
+
+        Must run in a transaction.
+        """
+        jobs = list(jobs)
+        free = fence.lock_in_id_order(self.using, jobs)
+        rest = [job for job in jobs if (job.pk, job.lock_token) not in free]
+        return fence.still_held(self.using, rest) if rest else []
+
     def renew(self, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
         """Extend the locks, and return the jobs still held.
 

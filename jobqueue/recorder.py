@@ -43,12 +43,15 @@ def record(queue: Queue, endings: Sequence[Ending]) -> Recorded:
         recorded.succeeded = [good[id(job)] for job in completed.recorded]
         recorded.lost = [good[id(job)] for job in completed.lost]
         recorded.locked = [good[id(job)] for job in completed.locked]
-    for ending in endings:
-        if ending.error is not None:
-            try:
-                status = queue.fail(ending.claim.job, ending.error, retry=ending.may_retry)
-            except LockLost:
-                recorded.lost.append(ending)
-            else:
-                recorded.failed.append((ending, status))
+    bad = {id(ending.claim.job): ending for ending in endings if ending.error is not None}
+    if bad:
+        locked = queue.locked_by_others([ending.claim.job for ending in bad.values()])
+        recorded.locked += [bad.pop(id(job)) for job in locked]
+    for ending in bad.values():
+        try:
+            status = queue.fail(ending.claim.job, ending.error or "", retry=ending.may_retry)
+        except LockLost:
+            recorded.lost.append(ending)
+        else:
+            recorded.failed.append((ending, status))
     return recorded

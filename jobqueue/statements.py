@@ -1,6 +1,6 @@
 """The SQL that the ORM can't say, each statement with its reason. No tenant is named: the search_path decides."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -222,6 +222,9 @@ _FRONT = """
     ) AS lane (job_type, queue_name, priority)
     WHERE (%(queue_names)s::text[] IS NULL OR queue_name = ANY (%(queue_names)s::text[]))
       AND queue_name NOT IN (SELECT queue_name FROM paused_queues)
+      AND (job_type, queue_name, priority) NOT IN (
+          SELECT * FROM unnest(%(but_types)s::text[], %(but_queues)s::text[], %(but_priorities)s::smallint[])
+      )
 """
 _MARKED = """
     SELECT * FROM unnest(
@@ -273,8 +276,9 @@ def look_for_due_jobs(
     job_types: Sequence[str] | None,
     queue_names: Sequence[str] | None,
     marks: Marks | None = None,
+    but: Collection[Lane] = (),
 ) -> Due:
-    """Find the first ``limit`` due jobs, from the front of each lane or behind the marks; locks nothing."""
+    """Find the first ``limit`` due jobs, from the front of each lane but some, or behind the marks; lock nothing."""
     parameters: dict[str, Any] = {"limit": limit, "deaths_below": deaths_below}
     if marks and marks.places:
         lanes = list(marks.places)
@@ -290,14 +294,17 @@ def look_for_due_jobs(
         parameters |= {
             "job_types": None if job_types is None else list(job_types),
             "queue_names": None if queue_names is None else list(queue_names),
+            "but_types": [lane.job_type for lane in but],
+            "but_queues": [lane.queue_name for lane in but],
+            "but_priorities": [lane.priority for lane in but],
         }
         statement = _LOOK_AT_ALL_TYPES if job_types is None else _LOOK_AT_TYPES
     with connections[using].cursor() as cursor:
         cursor.execute(statement, parameters)
         seconds_to_next, *columns = cursor.fetchone()
     *lanes_of_jobs, worker_deaths = (column or [] for column in columns)  # NULL if nothing is due
-    found = zip(map(Lane, *lanes_of_jobs), worker_deaths, strict=True)
-    return Due(shares(found), seconds_to_next)
+    takes, ended = shares(zip(map(Lane, *lanes_of_jobs), worker_deaths, strict=True))
+    return Due(takes, ended or len(worker_deaths) == limit, seconds_to_next)
 
 
 def is_at_work(using: str, server_process: int) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dms_project.tenancy import use
 from jobqueue import claims
 from jobqueue.claims import Wanted
-from jobqueue.lanes import FRONT_SECONDS, Lane, Marks, Place, shares
+from jobqueue.lanes import FRONT_AT_LEAST_SECONDS, FRONT_SECONDS, Lane, Marks, Place, shares
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.test_query_plans import buffers, plan
@@ -59,9 +59,9 @@ def test_claims_over_all_lanes_come_by_priority_then_due_time_then_id(
                 marks.begin(0.0)
             found = claims.claim("default", Wanted(types, queues), limit, "w1", None, marks=marks)
             assert len(found.jobs) <= limit
-            assert found.full == (len(found.jobs) == limit)
+            assert found.more == (len(found.jobs) == limit)
             taken += [job.pk for job in found.jobs]
-            if marks is not None and not found.full:
+            if marks is not None and not found.more:
                 marks.forget()
         # Behind marks a new lane waits for the next look from the front, so only without them is the order strict.
         assert taken == expected if marks is None else sorted(taken) == sorted(expected)
@@ -69,11 +69,11 @@ def test_claims_over_all_lanes_come_by_priority_then_due_time_then_id(
 
 
 def test_a_batch_ends_before_a_job_whose_worker_died_or_consists_of_it() -> None:
-    assert shares([]) == []
-    assert shares([(A, 0), (B, 0), (A, 0)]) == [(A, 2), (B, 1)]
-    assert shares([(A, 0), (B, 1), (A, 0)]) == [(A, 1)]
-    assert shares([(A, 1), (A, 0)]) == [(A, 1)]
-    assert shares([(B, 3), (A, 1)]) == [(B, 1)]
+    assert shares([]) == ([], False)
+    assert shares([(A, 0), (B, 0), (A, 0)]) == ([(A, 2), (B, 1)], False)
+    assert shares([(A, 0), (B, 1), (A, 0)]) == ([(A, 1)], True)
+    assert shares([(A, 1), (A, 0)]) == ([(A, 1)], True)
+    assert shares([(B, 3), (A, 1)]) == ([(B, 1)], True)
 
 
 def test_marks_are_good_for_a_short_time_and_longer_where_the_front_is_far() -> None:
@@ -89,10 +89,15 @@ def test_marks_are_good_for_a_short_time_and_longer_where_the_front_is_far() -> 
     assert not marks.looked_behind
     assert marks.places == {}
 
-    marks.advance(A, Place(NOW, 3), 101.0)  # reading from the front took 0.8 s: it may take a twentieth of the time
-    marks.begin(101.0 + 19 * 0.7)
+    marks.begin(200.0)
+    marks.advance(A, Place(NOW, 3), 200.05)  # reading from the front took 0.05 s: it may take a twentieth of the time
+    marks.begin(200.05 + 0.95)
     assert marks.looked_behind
-    marks.begin(101.0 + 21 * 0.8)
+    marks.begin(200.05 + 1.05)
+    assert not marks.looked_behind
+
+    marks.advance(A, Place(NOW, 4), 300.0)  # it took very long; but a job of higher priority must not wait for ever
+    marks.begin(300.0 + FRONT_AT_LEAST_SECONDS + 0.1)
     assert not marks.looked_behind
 
 
@@ -144,3 +149,47 @@ def test_behind_its_mark_a_claim_reads_no_dead_entries_of_an_old_snapshot(
 
     assert behind_marks < at_first * 1.5
     assert from_the_front > behind_marks * 3
+
+
+def test_what_others_have_locked_in_one_lane_hides_nothing_in_the_others(committed_db: None, database_url: str) -> None:
+    """A look counts rows that it can't lock; what is missing then is taken from other lanes."""
+    with use("acme"), psycopg.connect(database_url) as other:
+        first, *rest = Queue().enqueue_many(
+            [JobSpec("a", {}, priority=9), *(JobSpec("b", {}, queue_name=f"q{n}") for n in range(5))]
+        )
+        other.execute("SELECT FROM acme.processing_jobs WHERE id IN (%s, %s) FOR UPDATE", [first.pk, rest[0].pk])
+
+        assert Queue().dequeue("w1").pk == rest[1].pk
+        assert [job.pk for job in Queue().dequeue_many("w1", 100)] == [job.pk for job in rest[2:]]
+        assert Queue().dequeue_many("w1", 100) == []
+        other.rollback()
+        assert [job.pk for job in Queue().dequeue_many("w1", 100)] == [first.pk, rest[0].pk]
+
+
+def test_a_paused_queue_is_not_claimed_from_behind_a_mark_either(committed_db: None) -> None:
+    with use("acme"):
+        Queue().enqueue_many(JobSpec("a", {}) for _ in range(9))
+        marks = Marks()
+        marks.begin(0.0)
+        with transaction.atomic():
+            assert len(claims.claim("default", Wanted(), 3, "w1", None, marks=marks).jobs) == 3
+        Queue().pause("default")
+        marks.begin(0.1)
+        assert marks.only_lane is not None
+        with transaction.atomic():
+            assert claims.claim("default", Wanted(), 3, "w1", None, marks=marks).jobs == []
+
+
+def test_a_mark_does_not_pass_what_was_left_for_a_claim_of_its_own(committed_db: None) -> None:
+    with use("acme"):
+        jobs = Queue().enqueue_many(JobSpec("a", {}) for _ in range(6))
+        ProcessingJob.objects.filter(pk__in=[jobs[1].pk, jobs[2].pk]).update(worker_deaths=1)
+        marks, taken = Marks(), []
+        for _ in range(4):
+            marks.begin(0.0)
+            with transaction.atomic():
+                found = claims.claim("default", Wanted(), 10, "w1", None, marks=marks)
+            taken.append([jobs.index(job) for job in found.jobs])
+            assert found.more == (len(taken) < 4)
+
+    assert taken == [[0], [1], [2], [3, 4, 5]]
