@@ -12,6 +12,7 @@ from ninja.errors import AuthenticationError, HttpError
 
 from dms_project.logs import OUTAGES
 from dms_project.openapi import Documentation, DocumentedAPI
+from dms_project.refusals import DATABASE_AWAY, refuse
 from dms_project.tenancy import PUBLIC, current
 from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
@@ -40,7 +41,7 @@ api.add_router("/jobs", jobs_router)
 
 def database_is_down(request: HttpRequest, exc: Error | type[Error]) -> HttpResponse:
     logger.warning("503 %s %s: database: %s", request.method, request.path, reason(exc))
-    return api.create_response(request, {"detail": "The database can't be reached. Try again."}, status=503)
+    return refuse(request, DATABASE_AWAY)
 
 
 def body_is_malformed(request: HttpRequest, exc: Exception | type[Exception]) -> HttpResponse:

@@ -42,12 +42,13 @@ _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; fra
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is refused: ``what`` and ``advice`` for people, in English; ``detail`` for programs."""
+    """Why a request is refused: ``what`` and ``advice`` for people in English, ``detail`` and ``code`` for programs."""
 
     status: int
     what: str
     advice: str
     detail: str
+    code: str = ""
     retry_after_seconds: int | None = None
 
 
@@ -68,12 +69,14 @@ NO_SCHEMA = Refusal(
     gettext_noop("This site is out of service"),
     gettext_noop("Tell whoever runs this system."),
     "This site is out of service.",
+    code="out_of_service",
 )
 DATABASE_AWAY = Refusal(
     503,
     gettext_noop("The documents can’t be reached just now"),
     gettext_noop("Nothing was lost. Try again in a moment."),
     "The database can't be reached. Try again.",
+    code="database_unavailable",
     retry_after_seconds=5,
 )
 BUSY = Refusal(
@@ -81,6 +84,7 @@ BUSY = Refusal(
     gettext_noop("The server is busy just now"),
     gettext_noop("Nothing was lost. Try again in a moment."),
     "All places are taken. Try again.",
+    code="busy",
     retry_after_seconds=1,
 )
 
@@ -88,7 +92,8 @@ BUSY = Refusal(
 def refuse(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """Return the answer. Works before Django's apps are loaded, too: then its page is in English."""
     if request.path.startswith("/api/"):
-        response: HttpResponse = JsonResponse({"detail": refusal.detail}, status=refusal.status)
+        code = {"code": refusal.code} if refusal.code else {}
+        response: HttpResponse = JsonResponse({"detail": refusal.detail} | code, status=refusal.status)
     elif "text/html" in request.headers.get("Accept", ""):
         response = HttpResponse(_page(request, refusal), status=refusal.status)
         response["Content-Security-Policy"] = _POLICY

@@ -26,12 +26,14 @@ class Progress:
             self._drawn_at = now
             share = min(self._done / self.total, 1) if self.total else 1
             bar = "█" * round(share * _WIDTH)
-            self._out.write(f"\r{bar:·<{_WIDTH}} {share:4.0%}  {self._done} of {self.total}", ending="")
-            self._out.flush()
+            self._write(f"\r{bar:·<{_WIDTH}} {share:4.0%}  {self._done} of {self.total}")
 
     def clear(self) -> None:
         """Take the bar away: something else is to be written, or all is done."""
         if self._drawn_at:
-            self._out.write("\r\x1b[K", ending="")
-            self._out.flush()
+            self._write("\r\x1b[K")
             self._drawn_at = 0.0
+
+    def _write(self, text: str) -> None:
+        self._out.write(text, style_func=str, ending="")  # not in the colour of errors
+        self._out.flush()

@@ -124,6 +124,25 @@ def test_a_thumbnail_is_compared_too_and_the_one_before_it_is_an_orphan(
     assert line.endswith("reprocess the document: it is made from the original")
 
 
+def test_rows_and_objects_are_compared_in_portions(
+    api: Api, local_store: ObjectStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("documents.verification", "documents.orphans"):
+        monkeypatch.setattr(f"{module}._BATCH", 3)
+    monkeypatch.setattr("documents.storage._local._PORTION", 2)
+    for number in range(9):
+        api.upload(b"%d" % number)
+    lost = {version.storage_key for version in DocumentVersion.objects.order_by("pk")[2:8:2]}
+    for key in lost:
+        local_store.delete(key)
+    orphans_put = {put(local_store, b"orphan", key_of(tenant, uuid4(), 1)) for _ in range(7)}
+    out, _ = documents("verify")
+    assert {line.split()[1] for line in out.lines[:-1]} == lost
+    assert out.lines[-1].startswith("objects compared: 9 (9 bytes); problems: 3; without a row, but too young")
+    out, _ = documents("collect-orphans", "--older-than", "0")
+    assert {line.split()[1] for line in out.lines[:-2]} == orphans_put
+
+
 def test_programs_get_one_json_object(api: Api, own_store: ObjectStore, tenant: str) -> None:
     api.upload(b"sound")
     api.upload(b"gone")

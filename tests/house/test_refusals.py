@@ -48,7 +48,9 @@ def test_before_the_words_are_loaded_it_is_in_english(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("refusal", ALL)
 def test_a_program_gets_json_or_a_line_of_text(refusal: Refusal) -> None:
-    assert json.loads(ask(refusal, "/api/documents", **BROWSER).content) == {"detail": refusal.detail}
+    answer = json.loads(ask(refusal, "/api/documents", **BROWSER).content)
+    assert (answer["detail"], answer.get("code", "")) == (refusal.detail, refusal.code)
+    assert bool(refusal.code) == (refusal.status == 503)
     text = ask(refusal, Accept="*/*")
     assert text["Content-Type"] == "text/plain; charset=utf-8"
     assert text.content.decode() == f"{refusal.detail}\n"
@@ -89,7 +91,7 @@ def test_one_request_too_many_is_refused_at_once_and_the_next_one_served() -> No
     status, page = get()
     assert status == "503 Service Unavailable"
     assert BUSY.what.encode() in page
-    assert get("/api/documents")[1] == b'{"detail": "All places are taken. Try again."}'
+    assert get("/api/documents")[1] == b'{"detail": "All places are taken. Try again.", "code": "busy"}'
     go_on.set()
     first.join()
     assert get() == ("200 OK", b"served")

@@ -54,7 +54,8 @@ class Command(BaseCommand):
         verify = verbs.add_parser(
             "verify",
             help="compare every row with its object, and every object with its row",
-            description="Exit status: 0 all is well, 1 something is wrong, 2 it could not look.",
+            description="Compares every row with its objects, which it reads whole, and every object with its rows. "
+            "Exit status: 0 all is well, 1 something is wrong, 2 it could not look.",
         )
         verify.add_argument("--json", action="store_true", dest="as_json", help="for programs")
         collect = verbs.add_parser("collect-orphans", help="remove objects that no row refers to")
