@@ -37,7 +37,7 @@ def test_connections_and_memory_do_not_grow_with_the_jobs(both: BothTenants, sta
 
     after, memory_after = work_off(both, worker, 300)
 
-    assert before <= after <= DOCUMENTED
+    assert max(before, after) <= DOCUMENTED
     assert memory_after - memory_before < 16 * MEGABYTE
     both.a_canary_passes()
     assert worker.terminate() == 0

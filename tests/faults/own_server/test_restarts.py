@@ -21,7 +21,7 @@ def test_a_worker_outlives_restarts_of_the_database(
 
     # While its jobs run: they end while the database is away, which is recorded when it is back.
     server.stop(signal.SIGQUIT)
-    worker.has_said("dispatcher: the database fails")
+    worker.has_said("the database fails")
     go.touch()
     worker.has_said("keeper: the database fails")
     server.start()
