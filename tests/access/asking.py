@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -67,13 +67,13 @@ def ask(house: House, role: str, method: str, url: str, *, host: str) -> Answer:
 
 
 def send(browser: Client, method: str, url: str, headers: dict[str, str]) -> Answer:
-    savepoint = transaction.savepoint()
+    savepoint = connection.savepoint()
     try:
         with CaptureQueriesContext(connection) as queries:
             response = _request(browser, method, url, headers)
         body = b"".join(response) if response.streaming else response.content
     finally:
-        transaction.savepoint_rollback(savepoint)
+        connection.savepoint_rollback(savepoint)
     to_login = response.status_code == 302 and "/login/" in response["Location"]
     statements = [query["sql"] for query in queries if not _NO_DEEDS.match(query["sql"])]
     written = frozenset(found[1] for found in map(_WRITES.match, statements) if found)

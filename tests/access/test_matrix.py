@@ -5,7 +5,7 @@ A row has a route's methods and what each person gets: at a tenant's host, and b
 - ``anonymous``, ``user``, ``staff`` (may enter the admin, where it sees nothing), ``boss`` (a superuser): the people of
   that host.
 - ``unknown``, ``trashed``: what the boss gets for ids that nobody has, and for a document in the trash.
-- ``login``: is sent to log in; ``-``: the route has no such id.
+- ``login``: is sent to log in; ``-``: the route has no such id; ``302/403``: Django's two lines differ.
 
 What holds for every route isn't in the table, but in the tests.
 """
@@ -125,7 +125,7 @@ def test_ids_that_nobody_has_and_of_what_lies_in_the_trash(house: House, world: 
             word = expected(row, house).get(column, "-")
             if word != "-":
                 answer = ask(house, "boss", method, url_of(row.route, ids), host=house.name)
-                if answer.word != word:
+                if answer.word not in word.split("/"):
                     wrong[column, method, row.route] = answer.word
     assert wrong == {}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -85,7 +85,7 @@ class Walk(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.model = Model()
-        self.savepoint = transaction.savepoint()
+        self.savepoint = connection.savepoint()
         Walk.number = getattr(Walk, "number", 0) + 1
         location = str(self.folder / str(Walk.number))
         self.store: ObjectStore = use_storage(
@@ -94,7 +94,7 @@ class Walk(RuleBasedStateMachine):
         )
 
     def teardown(self) -> None:
-        transaction.savepoint_rollback(self.savepoint)
+        connection.savepoint_rollback(self.savepoint)
 
     def post(self, document: Document, verb: str) -> Any:
         return self.api.client.post(f"/api/documents/{document.id}/{verb}")
