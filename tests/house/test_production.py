@@ -22,10 +22,11 @@ def production(pristine_clone: Path, running: Run) -> Iterator[int]:
     url = dotenv_values(running.clone / "var/development.env")["DATABASE_URL"]
     assert url
     settings = {"DATABASE_URL": url, "DJANGO_DEBUG": "false", "DJANGO_SECRET_KEY": "0123456789abcdefghij" * 3}
-    subprocess.run(
-        [sys.executable, "manage.py", "collectstatic", "--noinput"],
-        cwd=pristine_clone, env=clean_environment(**settings), check=True, capture_output=True,
-    )  # fmt: skip
+    for command in (["collectstatic", "--noinput"], ["documents", "prepare-storage"]):
+        subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=pristine_clone, env=clean_environment(**settings), check=True, capture_output=True,
+        )  # fmt: skip
     with web(pristine_clone, **settings) as port:
         yield port
 
