@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jobqueue import fence
+from jobqueue.fence import Fate
 from jobqueue.json_values import storable_result_json
 from jobqueue.models import ProcessingJob
 from jobqueue.statements import complete_jobs
-from jobqueue.states import JobStatus
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,9 @@ def complete_many(using: str, endings: Sequence[tuple[ProcessingJob, Any]]) -> C
     for job, _ in endings:
         (completed.recorded if (job.pk, job.lock_token) in done else others).append(job)
     if others:
-        now = dict(_claims_now(using, others))
-        for job in others:
-            token, status = now.get(job.pk, (None, None))
-            if job.lock_token is None or token != job.lock_token:
-                completed.lost.append(job)
-            elif status == JobStatus.SUCCEEDED:
+        for job, fate in zip(others, fence.fates(using, others), strict=True):
+            if fate is Fate.COMPLETED:
                 completed.recorded.append(job)
             else:
-                (completed.locked if status == JobStatus.PROCESSING else completed.lost).append(job)
+                (completed.locked if fate is Fate.HELD else completed.lost).append(job)
     return completed
-
-
-def _claims_now(using: str, jobs: Sequence[ProcessingJob]) -> Any:
-    rows = ProcessingJob.objects.using(using).filter(pk__in=[job.pk for job in jobs])
-    return ((pk, (token, status)) for pk, token, status in rows.values_list("pk", "lock_token", "status"))

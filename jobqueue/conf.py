@@ -32,6 +32,8 @@ class JobQueueSettings:
     prefetch: bool = True
     #: How long a stopping worker lets running jobs finish before it gives them back.
     shutdown_grace: timedelta = timedelta(seconds=20)
+    #: How long an attempt may run if its handler names no limit of its own. None: for ever.
+    timeout: timedelta | None = None
     #: Dotted path of a module or object with ``names()`` and ``use(name)``: the tenants that a worker serves.
     #: None: a single schema.
     tenants: str | None = None
@@ -39,8 +41,9 @@ class JobQueueSettings:
     def __post_init__(self) -> None:
         for name in ("stale_lock_after", "poll_interval", "shutdown_grace"):
             self._demand(name, timedelta, above=timedelta(0))
-        if self.sign_of_life_grace is not None:
-            self._demand("sign_of_life_grace", timedelta, above=timedelta(0))
+        for name in ("sign_of_life_grace", "timeout"):
+            if getattr(self, name) is not None:
+                self._demand(name, timedelta, above=timedelta(0))
         for name in ("max_attempts", "payload_max_bytes"):
             self._demand(name, int, above=0)
         for name in ("listen", "prefetch"):

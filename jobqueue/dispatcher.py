@@ -21,7 +21,9 @@ from django.db import connections
 from jobqueue import claims, events
 from jobqueue.claims import Claimed, Wanted
 from jobqueue.conf import conf
+from jobqueue.connection_hygiene import close_connections
 from jobqueue.executor import Claim, Ending, execute
+from jobqueue.isolation import ForkServer
 from jobqueue.keeper import Keeper
 from jobqueue.lanes import Marks
 from jobqueue.lonely import Lonely
@@ -30,8 +32,10 @@ from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
 from jobqueue.recorder import Recorded, record
 from jobqueue.rota import Rota
+from jobqueue.runs import Run
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
+from jobqueue.timekeeper import Timekeeper
 from jobqueue.weather import WEATHER, Weather
 
 T = TypeVar("T")
@@ -63,18 +67,29 @@ class Service:
     queue_names: Sequence[str] | None = None  # None: every queue
     only_tenants: Sequence[str] | None = None  # None: every tenant
     drain: bool = False  # end when nothing is due
+    max_jobs: int | None = None  # run so many at most, then finish
 
 
 class Dispatcher:
     """Claims what the threads will soon work off, and no more, so that nothing is hoarded."""
 
-    def __init__(self, service: Service, queue: Queue, tenants: TenantSource, keeper: Keeper, news: News) -> None:
+    def __init__(
+        self,
+        service: Service,
+        queue: Queue,
+        tenants: TenantSource,
+        keeper: Keeper,
+        fork_server: ForkServer,
+        news: News,
+    ) -> None:
         self._service = service
         self._queue = queue
         self._tenants = tenants
         self._keeper = keeper
+        self._fork_server = fork_server
         self._news = news
-        self._slots = Slots(service.concurrency, lambda claim: execute(claim, queue, tenants), self._report)
+        self._slots = Slots(service.concurrency, self._execute, self._report)
+        keeper.end_run = self._slots.cancel
         self._prefetch = Prefetch(service.concurrency, conf().prefetch)
         self._rota = Rota()
         self._names_read_at = float("-inf")
@@ -91,6 +106,7 @@ class Dispatcher:
         self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
         # When a job was last claimed or ended, and when no more waited than may be taken in advance.
         self._moved_at = self._within_allowance_at = time.monotonic()
+        self._ended_count = 0
         self._ailing: set[str] = set()
         # Claims whose COMMIT was not answered, by token, and the server process that has it: nobody knows whether they
         # hold.
@@ -111,6 +127,21 @@ class Dispatcher:
     def running(self) -> int:
         """How many jobs are being run."""
         return max(0, self._unfinished() - self._endings.qsize() - self._slots.waiting)
+
+    @property
+    def hanging(self) -> int:
+        """How many threads were left behind with handlers that don't end."""
+        return self._slots.hanging
+
+    @property
+    def has_run_its_jobs(self) -> bool:
+        """Whether it has run as many jobs as it is to run."""
+        return self._service.max_jobs is not None and self._ended_count >= self._service.max_jobs
+
+    @property
+    def timekeeper(self) -> Timekeeper:
+        """Watches over what runs; its loop is to be run in a thread of its own."""
+        return self._slots.timekeeper
 
     def stop(self) -> None:
         """Claim no more; finish when the running jobs have ended. Safe to call from a signal handler."""
@@ -152,6 +183,7 @@ class Dispatcher:
         """
         self._collect_endings()
         if self._giving_back:
+            self._slots.end_processes()
             self._visit_all(self._tenants_owed(), claim=False)
             self._release(self._held)
             self.finished.set()
@@ -190,6 +222,8 @@ class Dispatcher:
         if durations:
             self._moved_at = time.monotonic()
             self._prefetch.note(durations)
+            self._ended_count += len(durations)
+            self._stopping |= self.has_run_its_jobs
 
     def _tenants_owed(self, but: Sequence[str] = ()) -> list[str]:
         """Return the tenants in which something is to be written: endings, or claims that may hold."""
@@ -205,7 +239,10 @@ class Dispatcher:
         """Return how many more jobs to claim now."""
         if self._stopping or not self._keeper.ready.is_set() or self._lonely.runs(self._held):
             return 0
-        return self._service.concurrency + self._prefetch.allowance() - self._unfinished()
+        room = self._service.concurrency + self._prefetch.allowance() - self._unfinished()
+        if self._service.max_jobs is None:
+            return room
+        return min(room, self._service.max_jobs - self._ended_count - self._unfinished())
 
     def _tenants_due(self) -> list[str]:
         """Return the tenants to be looked into now: none while there is no room.
@@ -469,13 +506,21 @@ class Dispatcher:
         if not self._held and not any(self._uncertain.values()):
             self.finished.set()
 
-    # News
+    # What the threads do
+
+    def _execute(self, run: Run) -> Ending:
+        if run.isolated:
+            close_connections()  # the child opens its own
+            return self._fork_server.execute(run)
+        return execute(run.claim, self._queue, self._tenants, run.call)
 
     def _report(self, ending: Ending) -> None:
         """Called from a slot's thread. Rings only if that thread may have nothing to do now."""
         self._endings.put(ending)
         if not self._slots.waiting:
             self._news.put(None)
+
+    # News
 
     def _listen(self, seconds: float) -> None:
         """Wait for a ring, a stop or a wake-up; while the threads have enough to do, the latter only is noted."""

@@ -41,6 +41,12 @@ def stopped(service: Service) -> None:
     logger.info("worker %s stopped", service.name, extra={"event": "worker stopped", "worker": service.name})
 
 
+def recycling(service: Service, why: str, running: int) -> None:
+    """A worker's process claims no more and is to be replaced."""
+    line = f"worker {service.name} ends to be replaced, since {why}; {running} jobs still run"
+    logger.info("%s", line, extra={"event": "worker recycled", "worker": service.name})
+
+
 def claimed(claim: Claim) -> None:
     """A job was claimed."""
     _about(logging.DEBUG, "claimed", claim)
@@ -53,7 +59,7 @@ def succeeded(ending: Ending) -> None:
 
 def failed(ending: Ending, status: str) -> None:
     """A failed attempt is on record, and the job's status with it."""
-    kind = type(ending.error).__name__
+    kind = ending.failure.kind if ending.failure else ""
     text = f"in {ending.seconds:.3f} s by {kind}, now {status}"
     _about(logging.WARNING, "failed", ending.claim, text, seconds=ending.seconds, error_type=kind, status=status)
 
@@ -61,6 +67,23 @@ def failed(ending: Ending, status: str) -> None:
 def lock_lost(claim: Claim, then: str) -> None:
     """The job is no longer this claim's: another worker has it, or it was cancelled."""
     _about(logging.WARNING, "lock lost", claim, then)
+
+
+def cancelled(claim: Claim) -> None:
+    """The job was cancelled while its handler runs."""
+    _about(logging.WARNING, "cancelled", claim, "its handler is being stopped")
+
+
+def raised_after_completion(ending: Ending) -> None:
+    """A handler completed its job by itself, and failed afterwards."""
+    kind = ending.failure.kind if ending.failure else ""
+    _about(logging.WARNING, "raised after completion", ending.claim, f"by {kind}", error_type=kind)
+
+
+def left_behind(ending: Ending) -> None:
+    """A thread was given up, since its handler's time is over and it doesn't end."""
+    then = f"after {ending.seconds:.1f} s; its thread is left behind, another takes its place"
+    _about(logging.WARNING, "left behind", ending.claim, then, seconds=ending.seconds)
 
 
 def not_recorded(claim: Claim) -> None:

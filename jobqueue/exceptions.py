@@ -27,3 +27,31 @@ class LockLost(JobQueueError):
 
 class DeadLetter(JobQueueError):
     """Raised by a handler to say that a retry is useless: the job goes to the dead letters at once."""
+
+
+class Interruption(BaseException):
+    """Root of what is raised inside a running handler from outside. Not raised itself.
+
+    No ``Exception``, so that a handler which catches those, item by item perhaps, doesn't swallow it.
+    """
+
+
+class SoftTimeLimit(Interruption):
+    """The job has used up its ``soft_timeout``: clean up and end. Returning normally counts as success."""
+
+    def __init__(self, message: str = "the job's soft time limit has passed") -> None:
+        super().__init__(message)
+
+
+class Cancelled(Interruption):
+    """The job was cancelled, or is another worker's by now: nothing the handler does is recorded any more."""
+
+    def __init__(self, message: str = "the job was cancelled, or given to another worker") -> None:
+        super().__init__(message)
+
+
+class TimedOut(Interruption):
+    """The job has used up its ``timeout``: its attempt has failed, and what is left of the handler is to end."""
+
+    def __init__(self, message: str = "the job's time limit has passed") -> None:
+        super().__init__(message)

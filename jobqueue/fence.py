@@ -3,7 +3,8 @@
 A claim is known by the ``lock_token`` of its dequeue. ``attempts`` would not do, since a requeue sets it back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -11,6 +12,18 @@ from django.db.models import QuerySet
 from jobqueue.exceptions import LockLost
 from jobqueue.models import ProcessingJob
 from jobqueue.states import JobStatus
+
+
+class Fate(Enum):
+    """What has become of a claim."""
+
+    HELD = auto()
+    #: It ended in success.
+    COMPLETED = auto()
+    #: The job was cancelled, or its row is gone.
+    CANCELLED = auto()
+    #: The job is, or was, somebody else's.
+    TAKEN = auto()
 
 
 def by_token(using: str, job: ProcessingJob) -> QuerySet[ProcessingJob]:
@@ -23,12 +36,30 @@ def held(using: str, job: ProcessingJob) -> QuerySet[ProcessingJob]:
     return by_token(using, job).filter(status=JobStatus.PROCESSING)
 
 
+def completed(using: str, job: ProcessingJob) -> bool:
+    """Return whether this claim ended in success."""
+    return by_token(using, job).filter(status=JobStatus.SUCCEEDED).exists()
+
+
 def still_held(using: str, jobs: Iterable[ProcessingJob]) -> list[ProcessingJob]:
     """Return those of the jobs whose claims still hold, without locking anything."""
     jobs = list(jobs)
     rows = ProcessingJob.objects.using(using).filter(pk__in=[job.pk for job in jobs], status=JobStatus.PROCESSING)
     tokens = dict(rows.values_list("pk", "lock_token"))
     return [job for job in jobs if job.lock_token and tokens.get(job.pk) == job.lock_token]
+
+
+def fates(using: str, jobs: Sequence[ProcessingJob]) -> list[Fate]:
+    """Return what has become of each claim, in order, by one statement that locks nothing."""
+    rows = ProcessingJob.objects.using(using).filter(pk__in={job.pk for job in jobs})
+    now = {pk: (token, status) for pk, token, status in rows.values_list("pk", "lock_token", "status")}
+    return [_fate(job, *now.get(job.pk, (None, None))) for job in jobs]
+
+
+def _fate(job: ProcessingJob, token: UUID | None, status: str | None) -> Fate:
+    if job.lock_token is not None and token == job.lock_token:
+        return Fate.HELD if status == JobStatus.PROCESSING else Fate.COMPLETED
+    return Fate.CANCELLED if status in (JobStatus.FAILED, None) else Fate.TAKEN
 
 
 def lock_in_id_order(using: str, jobs: Iterable[ProcessingJob]) -> set[tuple[int, UUID]]:

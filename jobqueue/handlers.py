@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from jobqueue import backoff as backoff_policies
 from jobqueue.backoff import Backoff
+from jobqueue.limits import Isolation, Limits
 
 if TYPE_CHECKING:
     from jobqueue.models import ProcessingJob
@@ -48,6 +50,20 @@ class JobContext:
         """
         self.queue.report_progress(self.job, percent)
 
+    def complete(self, result: Any = None) -> None:
+        """Record success now: inside a transaction, exactly if that commits. So its work is done exactly once.
+
+        What the handler returns afterwards is of no account. If it raises in the same transaction, both are rolled
+        back and the attempt fails as ever.
+
+        Args:
+            result: As a handler returns it.
+
+        Raises:
+            LockLost: The job was given to another worker or cancelled; let it roll the transaction back.
+        """
+        self.queue.complete(self.job, result)
+
 
 HandlerFunction = Callable[[JobContext], Any]
 
@@ -60,13 +76,22 @@ class Handler:
     function: HandlerFunction
     max_attempts: int | None
     backoff: Backoff
+    limits: Limits
 
 
 _handlers: dict[str, Handler] = {}
 
 
 def job_handler(
-    job_type: str, *, max_attempts: int | None = None, backoff: Backoff = backoff_policies.default
+    job_type: str,
+    *,
+    max_attempts: int | None = None,
+    backoff: Backoff = backoff_policies.default,
+    timeout: timedelta | None = None,
+    soft_timeout: timedelta | None = None,
+    isolation: Isolation = "thread",
+    memory_limit_bytes: int | None = None,
+    cpu_limit: timedelta | None = None,
 ) -> Callable[[HandlerFunction], HandlerFunction]:
     """Register the decorated function as the handler of ``job_type``.
 
@@ -76,16 +101,27 @@ def job_handler(
         job_type: A stable name such as ``"documents.process"``, never a path of code: rows outlive refactoring.
         max_attempts: For jobs enqueued without a number of their own; None: ``JOBQUEUE["MAX_ATTEMPTS"]``.
         backoff: When a failed attempt is followed by the next.
+        timeout: After so long the attempt is failed, whatever the handler does. A thread that hangs is left behind, a
+            process killed. None: ``JOBQUEUE["TIMEOUT"]``; ``timedelta.max``: no limit.
+        soft_timeout: After so long ``SoftTimeLimit`` is raised inside the handler, so that it can clean up. A thread
+            that waits in a call into C gets it when that returns.
+        isolation: ``"process"``: in a process of its own, whose crash is nobody else's.
+        memory_limit_bytes: How much memory that process may take beyond what it begins with.
+        cpu_limit: How long that process may compute; in whole seconds, rounded up.
 
     Raises:
-        ValueError: Another function has this job type.
+        ValueError: Another function has this job type, or a limit is of no use.
     """
+    try:
+        limits = Limits(timeout, soft_timeout, isolation, memory_limit_bytes, cpu_limit)
+    except ValueError as error:
+        raise ValueError(f"Job type {job_type!r}: {error}") from None
 
     def register(function: HandlerFunction) -> HandlerFunction:
         known = _handlers.get(job_type)
         if known is not None and _origin(known.function) != _origin(function):
             raise ValueError(f"Job type {job_type!r} already has a handler, {_origin(known.function)}.")
-        _handlers[job_type] = Handler(job_type, function, max_attempts, backoff)
+        _handlers[job_type] = Handler(job_type, function, max_attempts, backoff, limits)
         return function
 
     return register

@@ -1,4 +1,4 @@
-"""Keep what this worker holds, look for workers that died, and hear wake-ups, whatever the handlers do.
+"""Keep what this worker holds, notice what it lost, look for workers that died, and hear wake-ups.
 
 Runs in a thread of its own with a connection of its own, so that neither a busy handler nor a full pool starves it.
 """
@@ -14,9 +14,10 @@ from typing import TypeVar
 from django.db import Error as DatabaseError
 from psycopg import Error as PsycopgError
 
-from jobqueue import events
+from jobqueue import events, fence
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
+from jobqueue.fence import Fate
 from jobqueue.listener import Listener
 from jobqueue.own_session import OwnSession, is_of_one_tenant
 from jobqueue.queue import Queue
@@ -30,6 +31,8 @@ T = TypeVar("T")
 _TENANTS_PER_TICK = 10
 #: How soon to look again while some worker is suspected.
 _SUSPICIOUS_TICK = 0.25
+#: How long a claim may be held before it is looked at, again and again so often.
+_LOOK_SECONDS = 1.0
 
 
 class Keeper:
@@ -48,7 +51,12 @@ class Keeper:
         self._sign = SignOfLife(queue.using)
         # Both need a session of their own; where a pooler is in between, neither is promised.
         self._promises = conf().sign_of_life_grace is not None
-        self._listener = Listener(queue.using, str(self._sign.key), wake) if self._promises and conf().listen else None
+        self._told_of: set[tuple[str, int]] = set()
+        self._listener = (
+            Listener(queue.using, str(self._sign.key), wake, self._told_of.add)
+            if self._promises and conf().listen
+            else None
+        )
         #: Its connection, for whoever looks after the loop.
         self.session = OwnSession(queue.using, "keeper", queue.stale_lock_after, pooled=not self._promises)
         self._renewed: dict[Claim, float] = {}
@@ -58,6 +66,8 @@ class Keeper:
         self._suspicious = False
         #: The tenants in which dead workers are looked for; set by whoever knows them.
         self.served: Sequence[str] = ()
+        #: Ends the run of a claim that is over, and returns whether there is one; set by whoever runs them.
+        self.end_run: Callable[[Claim], bool] = lambda claim: False
         #: Set while the sign of life is shown, or isn't promised and the database answers: claims may be made.
         self.ready = threading.Event()
 
@@ -101,7 +111,7 @@ class Keeper:
                     self.ready.set()
                 if self._listener:
                     self._listener.prepare()
-                self._renew(older_than=stale_after.total_seconds() / 3)
+                self._look_at_held(renew_older_than=stale_after.total_seconds() / 3)
                 self._look_for_the_dead()
                 weather.good()
                 self.session.rest()
@@ -126,30 +136,45 @@ class Keeper:
 
     # The locks of this worker
 
-    def _renew(self, older_than: float) -> None:
+    def _look_at_held(self, renew_older_than: float) -> None:
+        """Renew old locks, and end the runs of claims that are over."""
         now = time.monotonic()
-        due: defaultdict[str, list[Claim]] = defaultdict(list)
+        told_of = set(self._told_of)
+        self._told_of.clear()
+        old: defaultdict[str, list[Claim]] = defaultdict(list)
+        young: defaultdict[str, list[Claim]] = defaultdict(list)
         with self._lock:
             for claim, renewed in self._renewed.items():
-                if now - renewed >= older_than:
-                    due[claim.tenant].append(claim)
-        for tenant, claims in due.items():
-            before = {claim: claim.job.locked_at for claim in claims}
-            held = self._renew_in(tenant, claims)
-            with self._lock:
-                for claim in claims:
-                    if claim not in self._renewed or held is None:
-                        continue  # recorded meanwhile; or its tenant is in trouble: tried again at the next tick
-                    if claim.job.pk not in held:
-                        del self._renewed[claim]
-                        events.lock_lost(claim, "another worker may have the job, or it was cancelled")
-                    elif claim.job.locked_at != before[claim]:
-                        # One whose row is locked stays due, and is renewed as soon as its handler's transaction ends.
-                        self._renewed[claim] = now
+                if now - renewed >= renew_older_than:
+                    old[claim.tenant].append(claim)
+                elif now - renewed >= _LOOK_SECONDS or (claim.tenant, claim.job.pk) in told_of:
+                    young[claim.tenant].append(claim)
+        for tenant in {*old, *young}:
+            self._in(tenant, partial(self._end_what_is_over, [*old[tenant], *young[tenant]]))
+            if old[tenant]:
+                self._renew(tenant, old[tenant], now)
 
-    def _renew_in(self, tenant: str, claims: list[Claim]) -> set[int] | None:
-        """Return the ids of the jobs still held, or None if the tenant can't be asked."""
-        return self._in(tenant, lambda: {job.pk for job in self._queue.renew(claim.job for claim in claims)})
+    def _end_what_is_over(self, claims: list[Claim]) -> None:
+        for claim, fate in zip(claims, fence.fates(self._queue.using, [claim.job for claim in claims]), strict=True):
+            if fate is Fate.HELD:
+                continue
+            with self._lock:
+                known = self._renewed.pop(claim, None) is not None
+            # One that has ended meanwhile, or was completed by its own handler, is whoever records endings' business.
+            if known and fate is not Fate.COMPLETED and self.end_run(claim):
+                if fate is Fate.CANCELLED:
+                    events.cancelled(claim)
+                else:
+                    events.lock_lost(claim, "another worker has the job; its handler is being stopped")
+
+    def _renew(self, tenant: str, claims: list[Claim], now: float) -> None:
+        before = {claim: claim.job.locked_at for claim in claims}
+        self._in(tenant, lambda: self._queue.renew(claim.job for claim in claims))
+        with self._lock:
+            for claim in claims:
+                # One whose row is locked stays due, and is renewed as soon as its handler's transaction ends.
+                if claim in self._renewed and claim.job.locked_at != before[claim]:
+                    self._renewed[claim] = now
 
     # The jobs of workers that died
 

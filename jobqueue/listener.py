@@ -6,7 +6,7 @@ from threading import Event
 
 from django.db import connections
 
-from jobqueue.wakeup import CHANNEL, notify
+from jobqueue.wakeup import CHANNEL, cancelled_job, notify
 
 #: How long one wait lasts at most, so that a stop is noticed soon.
 _SLICE_SECONDS = 0.1
@@ -25,12 +25,16 @@ class Listener:
         using: The database's alias.
         name: Unique among all listeners; what it calls itself by.
         wake: Called with each payload of a wake-up.
+        cancelled: Called with tenant and id of a job that was cancelled, running or not.
     """
 
-    def __init__(self, using: str, name: str, wake: Callable[[str], None]) -> None:
+    def __init__(
+        self, using: str, name: str, wake: Callable[[str], None], cancelled: Callable[[tuple[str, int]], None]
+    ) -> None:
         self._using = using
         self._probe = f"\n{name}"  # no tenant has a line break in its name
         self._wake = wake
+        self._cancelled = cancelled
         self._session: object | None = None
         self._probe_sent_at = float("-inf")
         self._waiting_for_probe = False
@@ -61,14 +65,20 @@ class Listener:
         self._session = None
 
     def wait(self, seconds: float, done: Event) -> None:
-        """Pass on what comes for so long, or until ``done``."""
+        """Pass on what comes for so long, or until ``done``; return soon when a job was cancelled."""
         raw = connections[self._using].connection
         end = time.monotonic() + seconds
-        while not done.is_set() and (left := end - time.monotonic()) > 0:
-            for message in raw.notifies(timeout=min(left, _SLICE_SECONDS)):
-                self._hear(message.payload)
+        told = False
+        while not told and not done.is_set() and (left := end - time.monotonic()) > 0:
+            for message in raw.notifies(timeout=min(left, _SLICE_SECONDS)):  # to its end, else messages are lost
+                told |= self._hear(message.payload)
 
-    def _hear(self, payload: str) -> None:
+    def _hear(self, payload: str) -> bool:
+        """Return whether it tells of a cancelled job."""
+        cancelled = cancelled_job(payload)
+        if cancelled:
+            self._cancelled(cancelled)
+            return True
         if payload == self._probe:
             self._waiting_for_probe = False
             if not self.hears:
@@ -76,3 +86,4 @@ class Listener:
                 self._wake("")  # whatever came while it was deaf
         elif not payload.startswith("\n"):
             self._wake(payload)
+        return False

@@ -1,8 +1,6 @@
 """The connection of one of the worker's own loops, which waits long for nothing: a lock, an answer, the loop itself."""
 
 import logging
-import os
-import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
@@ -10,6 +8,8 @@ from datetime import timedelta
 from django.db import Error, connections, transaction
 from psycopg import Connection, errors
 from psycopg import Error as PsycopgError
+
+from jobqueue.thread_connections import shut_down
 
 logger = logging.getLogger("jobqueue.worker")
 
@@ -100,10 +100,7 @@ class OwnSession:
         if self._known is None:
             return
         with suppress(OSError, PsycopgError):  # it is closed already
-            # Of a copy of the descriptor: the thread that waits on the socket wakes up, and closes it itself.
-            copy = socket.socket(fileno=os.dup(self._known.fileno()))
-            copy.shutdown(socket.SHUT_RDWR)
-            copy.close()
+            shut_down(self._known)
 
 
 def is_of_one_tenant(error: Error) -> bool:

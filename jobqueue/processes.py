@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass, field
 from types import FrameType
 
+from jobqueue.recycling import RECYCLED
+
 logger = logging.getLogger("jobqueue.worker")
 
 #: Tells a child which of the processes it is, from 1; it then runs one worker whatever ``--processes`` says.
@@ -33,8 +35,8 @@ class _Child:
 class WorkerProcesses:
     """Runs this very command ``count`` times.
 
-    A child that ends with status 0 has done its work (``--drain``); any other end is a death, and the child is
-    replaced after a growing pause. Signals are passed on.
+    A child that ends with status 0 has done its work (``--drain``); one that ends with ``RECYCLED`` is replaced at
+    once; any other end is a death, and the child is replaced after a growing pause. Signals are passed on.
     """
 
     def __init__(self, count: int) -> None:
@@ -74,8 +76,11 @@ class WorkerProcesses:
                     self._start(child)
             elif (status := child.process.poll()) is not None:
                 # Ended by the very signal that was passed on: it was still starting, and held nothing.
-                if status == 0 or -status in self._signals:
+                if status == 0 or -status in self._signals or (status == RECYCLED and self._signals):
                     self._children.remove(child)
+                elif status == RECYCLED:
+                    logger.info("worker process %s is replaced", child.number)
+                    self._start(child)
                 elif self._signals:
                     self._children.remove(child)
                     self._ended_badly = True

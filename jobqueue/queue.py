@@ -22,7 +22,7 @@ from jobqueue.models import NAME_MAX_LENGTH, WORKER_NAME_MAX_LENGTH, PausedQueue
 from jobqueue.specs import JobSpec, check_integer, check_names, check_text
 from jobqueue.statements import dead_workers_suspected
 from jobqueue.states import JobStatus, Outcome
-from jobqueue.wakeup import wake_after_commit
+from jobqueue.wakeup import tell_cancelled_after_commit, wake_after_commit
 
 __all__ = ["JobSpec", "Queue"]
 
@@ -202,7 +202,7 @@ class Queue:
             history=with_attempt(Outcome.SUCCEEDED),
             **UNLOCKED,
         )
-        if not done and not fence.by_token(self.using, job).filter(status=JobStatus.SUCCEEDED).exists():
+        if not done and not fence.completed(self.using, job):
             raise fence.lock_lost(job)
 
     def complete_many(self, endings: Sequence[tuple[ProcessingJob, Any]]) -> Completed:
@@ -361,23 +361,27 @@ class Queue:
         return dead_letters.discard(self.using, job_ids)
 
     def cancel(self, job_id: int) -> bool:
-        """End a job that waits or runs: ``failed``, final. A worker that runs it loses its lock.
+        """End a job that waits or runs: ``failed``, final.
+
+        A worker that runs it loses its lock at once and learns of it after the commit: it kills an isolated handler and
+        raises ``Cancelled`` in any other. Whatever that does afterwards is not recorded.
 
         Returns:
             False if it was neither pending nor processing, or there is no such job.
         """
         unfinished = self._jobs().filter(pk=job_id, status__in=(JobStatus.PENDING, JobStatus.PROCESSING))
         running = When(status=JobStatus.PROCESSING, then=with_attempt(Outcome.CANCELLED))
-        return bool(
-            unfinished.update(
-                status=JobStatus.FAILED,
-                finished_at=Now(),
-                last_error="cancelled",
-                lock_token=None,
-                history=Case(running, default=F("history")),
-                **UNLOCKED,
-            )
+        cancelled = unfinished.update(
+            status=JobStatus.FAILED,
+            finished_at=Now(),
+            last_error="cancelled",
+            lock_token=None,
+            history=Case(running, default=F("history")),
+            **UNLOCKED,
         )
+        if cancelled:
+            tell_cancelled_after_commit(self.using, job_id)
+        return bool(cancelled)
 
     def pause(self, queue_name: str) -> bool:
         """Let nothing be claimed from a queue until it is resumed; what runs goes on. In effect when it commits.

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jobqueue import events
+from jobqueue import events, fence
 from jobqueue.exceptions import LockLost
-from jobqueue.executor import Claim, Ending
+from jobqueue.executor import Claim, Ending, Failure
 from jobqueue.queue import Queue
 
 
@@ -28,6 +28,8 @@ class Recorded:
         """Log it; to be called when the transaction has committed."""
         for ending in self.succeeded:
             events.succeeded(ending)
+            if ending.failure:
+                events.raised_after_completion(ending)
         for ending, status in self.failed:
             events.failed(ending, status)
         for ending in self.lost:
@@ -37,21 +39,28 @@ class Recorded:
 def record(queue: Queue, endings: Sequence[Ending]) -> Recorded:
     """Record endings of one tenant, which must be the active one. Joins the caller's transaction."""
     recorded = Recorded()
-    good = {id(ending.claim.job): ending for ending in endings if ending.error is None}
+    good = {id(ending.claim.job): ending for ending in endings if ending.failure is None}
     if good:
         completed = queue.complete_many([(ending.claim.job, ending.result) for ending in good.values()])
         recorded.succeeded = [good[id(job)] for job in completed.recorded]
         recorded.lost = [good[id(job)] for job in completed.lost]
         recorded.locked = [good[id(job)] for job in completed.locked]
-    bad = {id(ending.claim.job): ending for ending in endings if ending.error is not None}
+    bad = {id(ending.claim.job): ending for ending in endings if ending.failure is not None}
     if bad:
         locked = queue.locked_by_others([ending.claim.job for ending in bad.values()])
         recorded.locked += [bad.pop(id(job)) for job in locked]
     for ending in bad.values():
-        try:
-            status = queue.fail(ending.claim.job, ending.error or "", retry=ending.may_retry)
-        except LockLost:
-            recorded.lost.append(ending)
-        else:
-            recorded.failed.append((ending, status))
+        if ending.failure is not None:
+            _fail(queue, ending, ending.failure, recorded)
     return recorded
+
+
+def _fail(queue: Queue, ending: Ending, failure: Failure, recorded: Recorded) -> None:
+    job = ending.claim.job
+    try:
+        status = queue.fail(job, failure.text, retry=failure.may_retry)
+    except LockLost:
+        # Its handler may have completed it, and raised or hung afterwards.
+        (recorded.succeeded if fence.completed(queue.using, job) else recorded.lost).append(ending)
+    else:
+        recorded.failed.append((ending, status))

@@ -8,11 +8,14 @@ import time
 from queue import SimpleQueue
 from types import FrameType
 
+from jobqueue import events, handlers
 from jobqueue.conf import conf
 from jobqueue.dispatcher import Dispatcher, News, Service
+from jobqueue.isolation import ForkServer
 from jobqueue.keeper import Keeper
 from jobqueue.own_session import LOOK_SECONDS
 from jobqueue.queue import Queue
+from jobqueue.recycling import RECYCLED, memory_bytes
 from jobqueue.supervision import SupervisedThread
 from jobqueue.tenant_source import TenantSource
 
@@ -28,24 +31,40 @@ class Worker:
     The first SIGTERM or SIGINT lets running jobs finish within ``JOBQUEUE["SHUTDOWN_GRACE"]`` and then gives back what
     still runs, its attempt not counted; the second gives it back at once.
 
+    A worker that is worn out (it has run ``max_jobs``, uses too much memory, or as many handlers hang as it has
+    threads) claims no more, finishes what runs, however long that takes, and ends to be replaced.
+
     Args:
         service: What is served.
         queue: Where the jobs are.
         tenants: Whose jobs are served.
         parent: Process id of the process that started this one; when that is gone, the worker stops. None: nobody's.
+        max_memory_bytes: The process ends to be replaced when it has more resident; None: it doesn't.
     """
 
-    def __init__(self, service: Service, queue: Queue, tenants: TenantSource, *, parent: int | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        queue: Queue,
+        tenants: TenantSource,
+        *,
+        parent: int | None = None,
+        max_memory_bytes: int | None = None,
+    ) -> None:
         self._parent = parent
-        self._drain = service.drain
+        self._service = service
+        self._max_memory_bytes = max_memory_bytes
+        self._fork_server = ForkServer(queue.using)
         news: News = SimpleQueue()
         self._keeper = Keeper(queue, tenants, news.put)
-        self._dispatcher = Dispatcher(service, queue, tenants, self._keeper, news)
+        self._dispatcher = Dispatcher(service, queue, tenants, self._keeper, self._fork_server, news)
         self._ending = threading.Event()
         self._threads = [
             SupervisedThread("keeper", self._keeper.run, self._ending),
+            SupervisedThread("timekeeper", self._dispatcher.timekeeper.keep, self._ending),
             SupervisedThread("dispatcher", self._dispatcher.run, self._ending),
         ]
+        self._worn_out = ""
         self._signals = 0
         #: Whether handlers still run after ``run`` has returned: the process must then end hard, without waiting.
         self.left_running = False
@@ -54,8 +73,14 @@ class Worker:
         """Work until stopped or drained.
 
         Returns:
-            The exit status: 0, or 1 if a loop gave up, jobs could not be given back, or a tenant not be drained.
+            The exit status: 0; ``RECYCLED`` if the process is worn out and to be replaced; or 1 if a loop gave up, jobs
+            could not be given back, or a tenant not be drained.
+
+        Raises:
+            NoForkServer: Handlers need processes of their own, and the process that forks them can't be started.
         """
+        if any(handlers.registered()[name].limits.isolation == "process" for name in self._service.job_types):
+            self._fork_server.start()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._on_signal)
@@ -64,6 +89,9 @@ class Worker:
         status = self._watch()
         self._ending.set()
         self._keeper.stop()
+        self._dispatcher.timekeeper.stop()
+        self._fork_server.stop()
+        self.left_running |= self._dispatcher.hanging > 0
         if not self.left_running:
             for thread in self._threads:
                 thread.join(_GIVING_BACK_SECONDS)
@@ -82,6 +110,7 @@ class Worker:
         stop_by = give_up_by = float("inf")
         while not self._dispatcher.finished.wait(LOOK_SECONDS):
             now = time.monotonic()
+            self._recycle_if_worn_out()
             if self._parent is not None and os.getppid() != self._parent and not self._signals:
                 logger.warning("the parent process is gone; stopping")
                 self.stop()
@@ -99,7 +128,10 @@ class Worker:
             if self._can_not_go_on():
                 self.left_running = True
                 return 1
-        undrained = self._drain and not self._signals and self._dispatcher.tenants_in_trouble
+        self._recycle_if_worn_out()
+        if self._worn_out and not self._signals:
+            return RECYCLED
+        undrained = self._service.drain and not self._signals and self._dispatcher.tenants_in_trouble
         return 1 if undrained else 0
 
     def _can_not_go_on(self) -> bool:
@@ -109,3 +141,20 @@ class Worker:
                 logger.critical("a loop hangs; ending, so that whoever supervises this process starts it anew")
                 return True
         return any(thread.gave_up for thread in self._threads)
+
+    def _recycle_if_worn_out(self) -> None:
+        if self._worn_out or self._signals:
+            return
+        self._worn_out = self._why_worn_out()
+        if self._worn_out:
+            events.recycling(self._service, self._worn_out, self._dispatcher.running)
+            self._dispatcher.stop()
+
+    def _why_worn_out(self) -> str:
+        if self._dispatcher.has_run_its_jobs:
+            return f"it has run {self._service.max_jobs} jobs"
+        if (hanging := self._dispatcher.hanging) >= self._service.concurrency:
+            return f"as many handlers hang as it has threads, {hanging}"
+        if self._max_memory_bytes is not None and (memory := memory_bytes()) > self._max_memory_bytes:
+            return f"it uses {memory >> 20} MB of memory"
+        return ""

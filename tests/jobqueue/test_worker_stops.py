@@ -1,8 +1,10 @@
 """Q51: how a worker ends when it is told to, and what becomes of the jobs that it holds."""
 
+import os
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.jobqueue.conftest import Start
@@ -76,3 +78,37 @@ def test_a_parent_passes_the_signal_on_and_ends_with_its_children(both: BothTena
 
     assert parent.status() == 0
     assert running.are(status="succeeded", attempts=1)
+
+
+@pytest.mark.parametrize("arguments", ["--concurrency 2", "--processes 2 --concurrency 1"])
+def test_a_signal_to_the_whole_process_group_is_one_signal(
+    both: BothTenants, start: Start, go: Path, arguments: str
+) -> None:
+    """As a terminal's Ctrl-C or a process manager sends it: workers under a parent must not get it twice."""
+    running = both.enqueue("test.sleep", {"until": str(go)})
+    worker = start(*arguments.split())
+    both.have_started(running)
+
+    os.killpg(worker.pid, signal.SIGTERM)
+    worker.has_said("stopping: ")
+    go.touch()
+
+    assert worker.status() == 0
+    assert running.are(status="succeeded", attempts=1)
+    assert "given back" not in worker.output
+
+
+def test_programs_of_handlers_that_are_given_back_are_ended(both: BothTenants, start: Start) -> None:
+    """Nobody would wait for them any more, while the next worker runs the job."""
+    twins = both.enqueue("test.program", max_attempts=1)
+    worker = start("--concurrency", "2", shutdown_grace=0.3)
+    both.have_started(twins)
+    programs = [psutil.Process(entry["program"]) for entries in both.events(twins) for entry in entries]
+
+    assert worker.terminate() == 0
+
+    _, alive = psutil.wait_procs(programs, timeout=5)
+    for program in alive:
+        program.kill()
+    assert alive == []
+    assert twins.are(status="pending", attempts=0)

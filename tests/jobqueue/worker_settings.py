@@ -22,7 +22,7 @@ urlpatterns: list[Any] = []
 JOBQUEUE: dict[str, Any] = _BASE | {
     name.removeprefix("JOBQUEUE_TEST_"): timedelta(seconds=float(value))
     for name, value in os.environ.items()
-    if name.startswith("JOBQUEUE_TEST_") and name.endswith(("_AFTER", "_GRACE", "_INTERVAL"))
+    if name.startswith("JOBQUEUE_TEST_") and name.endswith(("_AFTER", "_GRACE", "_INTERVAL", "_TIMEOUT"))
 }
 if "JOBQUEUE_TEST_LISTEN" in os.environ:
     JOBQUEUE["LISTEN"] = os.environ["JOBQUEUE_TEST_LISTEN"] == "yes"

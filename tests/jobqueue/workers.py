@@ -36,6 +36,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                process_group=0,  # so that a test can signal the whole group
             )
         self.pid = self.process.pid
 

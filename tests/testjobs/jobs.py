@@ -15,12 +15,21 @@ from django.db import connection, transaction
 from jobqueue.backoff import constant
 from jobqueue.exceptions import DeadLetter
 from jobqueue.handlers import JobContext, job_handler
-from tests.testjobs import ledger, sudden_death
+from tests.testjobs import completing, ledger, limited, sudden_death
 from tests.testjobs.misbehaviour import LEAVE, RAISE, RETURN
 
 AT_ONCE = constant(timedelta(0))
 
 sudden_death.arrange()
+
+__all__ = ["completing", "limited"]  # whose handlers are registered
+
+match os.environ.get("JOBQUEUE_TEST_ISOLATED"):
+    case "yes":  # else each worker would have a process more
+        from tests.testjobs import isolated
+    case "once":  # in the worker, and not in the process that forks for it
+        assert sys.argv[0] != "-c", "broken on purpose"
+        from tests.testjobs import isolated  # noqa: F401
 
 
 def _start(context: JobContext) -> None:

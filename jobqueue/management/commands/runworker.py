@@ -14,9 +14,12 @@ from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.dispatcher import Service
 from jobqueue.handlers import registered
+from jobqueue.isolation import NoForkServer
 from jobqueue.models import WORKER_NAME_MAX_LENGTH
 from jobqueue.processes import CHILD_NUMBER, PARENT, WorkerProcesses
+from jobqueue.programs import end_programs
 from jobqueue.queue import Queue
+from jobqueue.recycling import RECYCLED, memory_bytes
 from jobqueue.tenant_source import TenantSource, tenant_source
 from jobqueue.worker import Worker
 
@@ -30,6 +33,15 @@ def _number(text: str) -> int:
 
 
 _number.__name__ = f"number from 1 to {_MOST}"  # argparse puts it into its message
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+_positive.__name__ = "number greater than 0"
 
 
 class Command(BaseCommand):
@@ -48,6 +60,18 @@ class Command(BaseCommand):
         parser.add_argument("--processes", type=_number, default=1, metavar="N", help="worker processes, default 1")
         parser.add_argument("--name", help="stands in locked_by and in the logs; default: host name and process id")
         parser.add_argument("--drain", action="store_true", help="work off what is due, then exit")
+        parser.add_argument(
+            "--max-jobs",
+            type=_positive,
+            metavar="N",
+            help=f"a process that has run so many ends with status {RECYCLED} and is replaced if there are --processes",
+        )
+        parser.add_argument(
+            "--max-memory",
+            type=_positive,
+            metavar="MB",
+            help="the same for one that has more in memory (MB: 2**20 bytes)",
+        )
 
     def get_check_kwargs(self, options: dict[str, Any]) -> dict[Any, Any]:
         """Run every check that has a tag, but not those of URLs: they load all views, and what these import."""
@@ -63,15 +87,35 @@ class Command(BaseCommand):
         child = os.environ.get(CHILD_NUMBER)
         if options["processes"] > 1 and child is None:
             raise SystemExit(WorkerProcesses(options["processes"]).run())
+        max_memory_bytes = _max_memory_bytes(options)
         events.started(service)
-        worker = Worker(service, Queue(), tenants, parent=int(os.environ[PARENT]) if child else None)
-        status = worker.run()
+        worker = Worker(
+            service,
+            Queue(),
+            tenants,
+            parent=int(os.environ[PARENT]) if child else None,
+            max_memory_bytes=max_memory_bytes,
+        )
+        try:
+            status = worker.run()
+        except NoForkServer as error:
+            raise CommandError(f"A handler asks for isolation='process', but {error}") from error
         events.stopped(service)
         if worker.left_running:
+            end_programs()
             self.stdout.flush()
             os._exit(status)  # handlers still run; their jobs have been given back
         if status:
             raise SystemExit(status)
+
+
+def _max_memory_bytes(options: dict[str, Any]) -> int | None:
+    limit: int | None = options["max_memory"] and options["max_memory"] * 2**20
+    if limit and limit <= (used := memory_bytes()):  # else it would be replaced again and again
+        raise CommandError(
+            f"--max-memory {options['max_memory']} is too little: a process begins with {used >> 20} MB."
+        )
+    return limit
 
 
 def _service(options: dict[str, Any], tenants: TenantSource) -> Service:
@@ -100,4 +144,5 @@ def _service(options: dict[str, Any], tenants: TenantSource) -> Service:
         queue_names=options["queue"],
         only_tenants=options["tenant"],
         drain=options["drain"],
+        max_jobs=options["max_jobs"],
     )
