@@ -13,8 +13,8 @@ logger = logging.getLogger(__name__)
 
 @receiver(tenant_deleted, dispatch_uid="documents.cleanup")
 def delete_objects(*, schema_name: str, **kwargs: object) -> None:
-    """Delete the objects of a tenant that is gone. What the store can't delete now is named in the log."""
+    """Delete the objects of a tenant that is gone. What the store can't delete now is an orphan."""
     try:
         object_store().delete_tenant(schema_name)
     except StorageError as error:
-        logger.warning("Objects of the deleted tenant %s remain, under %s/: %s", schema_name, schema_name, error)
+        logger.warning("Objects of the deleted tenant %s remain, for the collector: %s", schema_name, error)

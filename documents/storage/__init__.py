@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
-from documents.storage._base import ObjectReader, ObjectStore, StoredObject, Unfinished
+from documents.storage._base import ObjectStore, StoredObject, Unfinished
 from documents.storage._keys import ORIGINAL, KeyParts, key_of, parse_key
 from documents.storage._local import LocalStore
+from documents.storage._reader import ObjectReader
 
 __all__ = [
     "ALIAS",

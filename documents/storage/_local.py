@@ -15,7 +15,8 @@ from typing import IO, TypeVar
 from django.core.files.storage import FileSystemStorage
 
 from documents.exceptions import ObjectMissing, OutageReason, StorageFull, StorageUnavailable
-from documents.storage._base import CHUNK_BYTES, ObjectReader, ObjectStore, StoredObject, Unfinished
+from documents.storage._base import ObjectStore, StoredObject, Unfinished
+from documents.storage._reader import CHUNK_BYTES, ObjectReader
 
 T = TypeVar("T")
 

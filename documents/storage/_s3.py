@@ -19,7 +19,8 @@ from documents.exceptions import (
     StorageMisconfigured,
     StorageUnavailable,
 )
-from documents.storage._base import ObjectReader, ObjectStore, StoredObject, Unfinished
+from documents.storage._base import ObjectStore, StoredObject, Unfinished
+from documents.storage._reader import ObjectReader
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

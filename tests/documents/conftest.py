@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
+from documents import trial
 from documents.storage import ObjectStore
 from tests.documents.http import Api
 from tests.documents.servers import S3Server, s3_storage, use_storage
@@ -44,6 +45,22 @@ def store(request: pytest.FixtureRequest) -> ObjectStore:
     """The test runs on a local folder and on an S3 server."""
     found: ObjectStore = request.getfixturevalue(f"{request.param}_store")
     return found
+
+
+@pytest.fixture(params=["local", "s3"])
+def own_store(request: pytest.FixtureRequest, settings: Any, tenant: str) -> ObjectStore:
+    """A store that holds nothing of other tests."""
+    store: ObjectStore
+    if request.param == "local":
+        store = request.getfixturevalue("local_store")
+        return store
+    request.getfixturevalue("s3_store")
+    server: S3Server = request.getfixturevalue("s3_server")
+    store = use_storage(settings, s3_storage(server.port, bucket="verified"))
+    trial.try_out(store)  # makes the bucket, too
+    for name in ("acme", "globex", "departed"):
+        store.delete_tenant(name)
+    return store
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from documents.processing.examination import Examination
 from documents.processing.findings import Findings, Page
 from documents.processing.runner import ChildKilled
 from documents.storage import ObjectStore
-from documents.storage._base import CHUNK_BYTES
+from documents.storage._reader import CHUNK_BYTES
 from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext
 from jobqueue.models import ProcessingJob
