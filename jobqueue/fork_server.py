@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -20,6 +21,8 @@ import django
 from django.db import connections
 
 STATUS = struct.Struct("i")
+#: Stands in the place of a child's status if there was no child: the system has no room for a process more.
+NOT_FORKED = 2**31 - 1
 _LOOK_FOR_PARENT_SECONDS = 1.0
 
 
@@ -72,8 +75,8 @@ class _ForkServer:
             try:
                 pid = os.fork()
             except OSError as error:
-                leash.close()
-                print(f"jobqueue: no process could be forked for a handler: {error}", file=sys.stderr, flush=True)
+                print(f"no process could be forked for a handler: {error}", file=sys.stderr, flush=True)
+                _tell(leash, NOT_FORKED)
                 return True
             if pid == 0:
                 leash.close()
@@ -91,6 +94,8 @@ class _ForkServer:
             for each in (self._control, self._alarm, self._ring, *self._leashes.values()):
                 each.close()
             self._live(channel, self._pid)
+        except BaseException:  # noqa: BLE001 - whatever it is, the worker hears of the end and the log of the reason
+            traceback.print_exc()
         finally:
             os._exit(1)
 
@@ -108,10 +113,13 @@ class _ForkServer:
             _, status = os.waitpid(pid, 0)
             with suppress(KeyError):
                 self._selector.unregister(leash)
-            with suppress(OSError):
-                leash.send(STATUS.pack(os.waitstatus_to_exitcode(status)))
-            leash.close()
+            _tell(leash, os.waitstatus_to_exitcode(status))
             del self._leashes[pid]
+
+
+def _tell(leash: socket.socket, status: int) -> None:
+    with leash, suppress(OSError):  # nobody may hear it
+        leash.send(STATUS.pack(status))
 
 
 def _kill_group(pid: int) -> None:

@@ -12,6 +12,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -35,6 +36,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _RESERVE_BYTES = 16 * 2**20
 #: The kernel's choice when the machine has no memory left: rather this process than a worker.
 _OOM_SCORE = 500
+_SHORTEST_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,9 @@ class Request:
     job: ProcessingJob
     #: The answer stands behind this, and what a crash prints before it.
     mark: bytes
-    soft_seconds: float | None
-    hard_seconds: float | None
+    #: By ``time.monotonic``, which all processes of a machine share.
+    soft_at: float | None
+    killed_at: float | None
     memory_limit_bytes: int | None
     cpu_seconds: float | None
 
@@ -65,7 +68,7 @@ def live(channel: socket.socket, parent: int) -> None:
     faulthandler.enable(channel.fileno())
     _confine(request, channel)
     connection_created.connect(_be_missed, weak=False)
-    call = _Alarm(request.soft_seconds)
+    call = _Alarm(request.soft_at)
     ending = execute(Claim(request.tenant, request.job), Queue(request.using), tenant_source(), call)
     faulthandler.cancel_dump_traceback_later()
     resource.setrlimit(resource.RLIMIT_DATA, (resource.getrlimit(resource.RLIMIT_DATA)[1],) * 2)
@@ -111,10 +114,10 @@ def _confine(request: Request, channel: socket.socket) -> None:
         seconds = math.ceil(request.cpu_seconds)
         _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
         faulthandler.register(signal.SIGXCPU, channel.fileno(), chain=True)  # says where, and ends the process
-    if request.hard_seconds is not None:
+    if request.killed_at is not None:
         # Shortly before this process is killed, it says where it hangs.
-        soon = max(request.hard_seconds - 0.1, request.hard_seconds * 0.9)
-        faulthandler.dump_traceback_later(soon, file=channel.fileno())
+        left = request.killed_at - time.monotonic()
+        faulthandler.dump_traceback_later(max(0.8 * left, left - 1, _SHORTEST_SECONDS), file=channel.fileno())
 
 
 def _limit(which: int, soft: int, hard: int) -> None:
@@ -141,19 +144,19 @@ def _be_missed(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
 
 
 class _Alarm:
-    """Calls a handler, and raises ``SoftTimeLimit`` inside it when its time is up; None: never."""
+    """Calls a handler, and raises ``SoftTimeLimit`` inside it at a moment; None: never."""
 
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
+    def __init__(self, at: float | None) -> None:
+        self._at = at
         self._armed = False
 
     def __call__(self, function: HandlerFunction, context: JobContext) -> Any:
-        if self._seconds is None:
+        if self._at is None:
             return function(context)
         signal.signal(signal.SIGALRM, self._ring)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
         try:
             self._armed = True
+            signal.setitimer(signal.ITIMER_REAL, max(self._at - time.monotonic(), _SHORTEST_SECONDS))
             return function(context)
         finally:
             self._armed = False

@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from jobqueue.executor import Ending, Failure
-from jobqueue.fork_server import STATUS
+from jobqueue.fork_server import NOT_FORKED, STATUS
 from jobqueue.isolated_child import Request
 from jobqueue.runs import Run
 
@@ -65,19 +65,23 @@ class ForkServer:
 
     def stop(self) -> None:
         """End it, and what is left of its children."""
-        with self._lock:
+        if not self._lock.acquire(timeout=_STOP_SECONDS):
+            return  # somebody is just starting it: it ends with this process
+        try:
             if self._control and self._process:
                 self._control.close()
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(_STOP_SECONDS)
             self._control = self._process = None
+        finally:
+            self._lock.release()
 
     def execute(self, run: Run) -> Ending:
         """Run a claim's handler in a child of its own. Never raises."""
         try:
             answer, status = self._fork_and_ask(run)
-        except (NoForkServer, OSError) as error:
-            no_process = Failure("NoForkServer", f"no process could be had for the handler: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the attempt has failed
+            no_process = Failure(type(error).__name__, f"no process could be had for the handler: {error}")
             return Ending(run.claim, time.monotonic() - run.began, failure=no_process)
         result, failure = _understand(run, answer, status)
         return Ending(run.claim, time.monotonic() - run.began, result, failure)
@@ -139,7 +143,7 @@ class _Child:
     def __init__(self, channel: socket.socket, leash: socket.socket) -> None:
         self._channel = channel
         self._leash = leash
-        #: As ``subprocess`` has it: negative for a signal. None: the fork server ended, too.
+        #: As ``subprocess`` has it: negative for a signal; or ``NOT_FORKED``. None: the fork server ended, too.
         self.status: int | None = None
 
     def __enter__(self) -> "_Child":
@@ -207,21 +211,21 @@ class _Answer:
 
 
 def _request(run: Run, using: str) -> Request:
-    limits, now = run.limits, time.monotonic()
+    limits = run.limits
     return Request(
         using=using,
         tenant=run.claim.tenant,
         job=run.claim.job,
         mark=uuid4().bytes,
-        soft_seconds=_left(run.began + limits.soft_seconds - now),
-        hard_seconds=_left(run.began + limits.seconds - now),
+        soft_at=_moment(run.began + limits.soft_seconds),
+        killed_at=_moment(run.began + limits.seconds),
         memory_limit_bytes=limits.memory_limit_bytes,
         cpu_seconds=limits.cpu_limit.total_seconds() if limits.cpu_limit else None,
     )
 
 
-def _left(seconds: float) -> float | None:
-    return None if seconds == float("inf") else max(seconds, 0.001)
+def _moment(at: float) -> float | None:
+    return None if at == float("inf") else at
 
 
 def _understand(run: Run, answer: _Answer, status: int | None) -> tuple[Any, Failure | None]:
@@ -245,6 +249,8 @@ def _failure(said: dict[str, Any] | None) -> Failure | None:
 
 
 def _end(run: Run, status: int | None) -> str:
+    if status == NOT_FORKED:
+        return "no process could be forked for the handler"
     if status is None:
         return "the handler's process ended, and with it the process that forks them"
     if status >= 0:

@@ -176,7 +176,7 @@ def test_a_hanging_handler_is_killed_with_its_programs_and_its_statement_ends(
 
     for pair in hung:
         rows = pair.become("dead_letter")
-        assert summaries(rows) == {"timed out after 1 s"}
+        assert summaries(rows) == {"timed out after 2 s"}
         assert all("limited.py" in row.last_error for row in rows)
     eventually(lambda: the_fork_server_of(worker).children() == [], what="no child is left")
     eventually(lambda: session.execute(waiting).fetchone() == (0,), what="no statement waits", within=5)

@@ -141,7 +141,7 @@ def greedy(context: JobContext) -> None:
         pass
 
 
-@job_handler("test.isolated_hang", backoff=AT_ONCE, isolation="process", timeout=timedelta(seconds=1))
+@job_handler("test.isolated_hang", backoff=AT_ONCE, isolation="process", timeout=timedelta(seconds=2))
 def hang(context: JobContext) -> None:
     """Hang as ``kind`` says."""
     _note("start", context)
