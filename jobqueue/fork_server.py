@@ -1,8 +1,8 @@
 """The program that forks a child for each isolated job; ``jobqueue.isolation`` starts it and talks to it.
 
 It sets Django up once and has no thread and no connection, so a child costs a fork. On its control socket a worker
-asks for children; with each request come the child's channel and its leash. The leash tells the worker the child's
-status, and lets the child be killed when the worker lets go of it, by will or by dying.
+asks for children; with each request come the child's channel and its leash. The leash tells the worker of the child's
+end, and lets the child be killed when the worker lets go of it, by will or by dying.
 """
 
 import gc
@@ -20,7 +20,8 @@ from types import FrameType
 import django
 from django.db import connections
 
-STATUS = struct.Struct("i")
+#: What is told through a leash: the child's process id when it begins, its status when it has ended.
+NUMBER = struct.Struct("i")
 #: Stands in the place of a child's status if there was no child: the system has no room for a process more.
 NOT_FORKED = 2**31 - 1
 _LOOK_FOR_PARENT_SECONDS = 1.0
@@ -76,11 +77,14 @@ class _ForkServer:
                 pid = os.fork()
             except OSError as error:
                 print(f"no process could be forked for a handler: {error}", file=sys.stderr, flush=True)
+                _tell(leash, 0)
                 _tell(leash, NOT_FORKED)
+                leash.close()
                 return True
             if pid == 0:
                 leash.close()
                 self._be_born(channel)
+        _tell(leash, pid)
         self._leashes[pid] = leash
         self._selector.register(leash, selectors.EVENT_READ, pid)
         return True
@@ -114,12 +118,13 @@ class _ForkServer:
             with suppress(KeyError):
                 self._selector.unregister(leash)
             _tell(leash, os.waitstatus_to_exitcode(status))
+            leash.close()
             del self._leashes[pid]
 
 
-def _tell(leash: socket.socket, status: int) -> None:
-    with leash, suppress(OSError):  # nobody may hear it
-        leash.send(STATUS.pack(status))
+def _tell(leash: socket.socket, number: int) -> None:
+    with suppress(OSError):  # nobody may hear it
+        leash.send(NUMBER.pack(number))
 
 
 def _kill_group(pid: int) -> None:

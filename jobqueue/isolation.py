@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from jobqueue.executor import Ending, Failure
-from jobqueue.fork_server import NOT_FORKED, STATUS
+from jobqueue.fork_server import NOT_FORKED, NUMBER
 from jobqueue.isolated_child import Request
 from jobqueue.runs import Run
 
@@ -137,12 +137,13 @@ class _Child:
 
     Args:
         channel: To talk with the child.
-        leash: To the fork server: it tells the child's status through it, and kills the child when we let go.
+        leash: To the fork server: it tells of the child's end through it, and kills the child when we let go.
     """
 
     def __init__(self, channel: socket.socket, leash: socket.socket) -> None:
         self._channel = channel
         self._leash = leash
+        self._pid: int | None = None
         #: As ``subprocess`` has it: negative for a signal; or ``NOT_FORKED``. None: the fork server ended, too.
         self.status: int | None = None
 
@@ -171,13 +172,12 @@ class _Child:
             ready = {number for number, _ in poll.poll()}
             if self._channel.fileno() in ready and not self._read(answer):
                 poll.unregister(self._channel)
-            elif self._leash.fileno() in ready:
+            elif self._leash.fileno() in ready and self._hear_the_end():
                 # What it started may have the channel open for longer, so that its end means nothing.
                 self._channel.setblocking(False)
                 with suppress(BlockingIOError):
                     while self._read(answer):
                         pass
-                self.status = self._read_status()
                 return bytes(answer)
 
     def _read(self, answer: bytearray) -> bool:
@@ -191,12 +191,23 @@ class _Child:
             del answer[_ANSWER_MAX_BYTES:]
         return bool(data)
 
-    def _read_status(self) -> int | None:
+    def _hear_the_end(self) -> bool:
+        """Hear one thing of the fork server; return False if that is the child's beginning."""
+        data = b""
         with suppress(OSError):
-            data = self._leash.recv(STATUS.size)
-            if len(data) == STATUS.size:
-                return int(STATUS.unpack(data)[0])
-        return None
+            data = self._leash.recv(NUMBER.size)
+        if len(data) < NUMBER.size:
+            # The fork server is dead, and the child with it. What that has started is not.
+            with suppress(OSError):
+                if self._pid:
+                    os.killpg(self._pid, signal.SIGKILL)
+            return True
+        (number,) = NUMBER.unpack(data)
+        if self._pid is None:
+            self._pid = number
+            return False
+        self.status = number
+        return True
 
 
 @dataclass

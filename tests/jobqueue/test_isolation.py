@@ -211,18 +211,18 @@ def test_kill_9_of_the_worker_leaves_no_process(both: BothTenants, start: confte
     assert_gone(family)
 
 
-def test_kill_9_of_the_process_that_forks_fails_the_attempts_and_the_next_ones_work(
+def test_kill_9_of_the_process_that_forks_fails_the_attempts_and_leaves_no_process_and_the_next_ones_work(
     both: BothTenants, start: conftest.Start, go: Path
 ) -> None:
     twins = both.enqueue("test.isolated_sleep", {"until": str(go)}, max_attempts=2)
     worker = start("--concurrency", "2")
     both.have_started(twins)
 
-    children = the_fork_server_of(worker).children()
-    assert len(children) == 2
+    family = processes_of(both, twins)
+    assert len(family) == 4
 
     the_fork_server_of(worker).kill()
-    assert_gone(children)
+    assert_gone(family)
     both.have_started(twins, times=2)
     go.touch()
 
