@@ -27,7 +27,7 @@ from jobqueue.isolation import ForkServer
 from jobqueue.keeper import Keeper
 from jobqueue.lanes import Marks
 from jobqueue.lonely import Lonely
-from jobqueue.own_session import OwnSession, is_of_one_tenant, was_locked_out
+from jobqueue.own_session import OwnSession, is_of_one_tenant, passes_by
 from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
 from jobqueue.recorder import Recorded, record
@@ -399,7 +399,8 @@ class Dispatcher:
     def _visit_failed(self, tenant: str, error: Exception, began: float) -> None:
         """A tenant's table is locked, or it is broken, or one ending can't be written: see what can be done.
 
-        Said once, and must not stop the others: of the endings that wait for a lock one is tried, and comes last then.
+        Said once, and must not stop the others: of the endings that wait for a lock, or for room on a disk, one is
+        tried, and comes last then.
         """
         self._rota.looked(tenant, began, found=False, again_in=_TROUBLE_SECONDS)
         self._names_read_at = float("-inf")  # it may have been deleted
@@ -411,7 +412,7 @@ class Dispatcher:
                     recorded = record(self._queue, [ending])
             except Exception as trouble:
                 rest = endings[position + 1 :]
-                if isinstance(trouble, WEATHER) and was_locked_out(trouble):
+                if isinstance(trouble, WEATHER) and passes_by(trouble):
                     self._unrecorded[tenant] += [*rest, ending]
                     break
                 if isinstance(trouble, WEATHER) and not is_of_one_tenant(trouble):

@@ -106,12 +106,12 @@ class OwnSession:
 def is_of_one_tenant(error: Error) -> bool:
     """Return whether the trouble is that of one tenant's table, and the connection is in order.
 
-    A lock that wasn't free in time, a statement that took too long, an index that is corrupted, a limit exceeded.
+    What passes by, a statement that took too long, an index that is corrupted, a limit exceeded.
     """
     state = getattr(error.__cause__, "sqlstate", None) or ""
-    return was_locked_out(error) or state == "57014" or state[:2] in ("54", "XX")
+    return passes_by(error) or state == "57014" or state[:2] in ("54", "XX")
 
 
-def was_locked_out(error: Error) -> bool:
-    """Return whether the lock timeout ended the statement: its tenant is busy, and the connection is in order."""
-    return isinstance(error.__cause__, errors.LockNotAvailable)
+def passes_by(error: Error) -> bool:
+    """Return whether a tenant's table was locked for too long, or the disk is full on which it lies."""
+    return isinstance(error.__cause__, errors.LockNotAvailable | errors.DiskFull)

@@ -34,6 +34,7 @@ class Postgres:
     """A server that is running until it is stopped."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)  # as root it holds the log alone
         self.embedded = EmbeddedPostgres(folder, durable=False)
         self.log = folder / "log"
 
@@ -181,6 +182,7 @@ class Standby(Postgres):
             eventually(self._follows, what="the standby follows")
         except AssertionError:
             print(self.log.read_text())
+            self.remove()
             raise
 
     def _let_in(self, primary: OwnServer) -> None:
