@@ -16,6 +16,9 @@ from jobqueue.specs import CheckedSpec
 # Why not bulk_create(ignore_conflicts=True): it doesn't say which rows it inserted, nor their ids.
 # Why not DO UPDATE: it would lock, and rewrite, the row of a job that may be running.
 # ON CONFLICT DO NOTHING waits for another transaction that is inserting the same key, and inserts if that rolls back.
+# It would also wait for one that has written to the known key's row, such as a handler's long one about its own job: so
+# a key that can be seen is left out before. OFFSET 0 makes that a look into the index for each key; without it the
+# planner may read the whole table instead.
 # The specs come as one JSON text, which costs a fraction of seven arrays; and the time of the statement, which all rows
 # share, as text, so that it is parsed once.
 _INSERT = """
@@ -25,10 +28,15 @@ SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k
 FROM ROWS FROM (
     json_to_recordset(%s::json) AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text)
 ) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, position)
+WHERE {is_new}
 ORDER BY position
 ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
 RETURNING id, idempotency_key, created_at::text
 """
+_INSERT_KEYLESS = _INSERT.format(is_new="true")
+_INSERT_NEW = _INSERT.format(
+    is_new="k IS NULL OR NOT EXISTS (SELECT FROM processing_jobs WHERE idempotency_key = k OFFSET 0)"
+)
 
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
@@ -102,8 +110,10 @@ class Inserted:
 
 def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
     """Insert one row per spec, in order; a spec whose key exists is left out of the answer."""
+    has_keys = any(checked.spec.idempotency_key is not None for checked in specs)
+    insert = _INSERT_NEW if has_keys else _INSERT_KEYLESS
     with connections[using].cursor() as cursor:
-        cursor.execute(_INSERT, [f"[{','.join(checked.as_json() for checked in specs)}]"])
+        cursor.execute(insert, [f"[{','.join(checked.as_json() for checked in specs)}]"])
         rows = cursor.fetchall()
     now = datetime.fromisoformat(rows[0][2]).astimezone(UTC) if rows else datetime.min.replace(tzinfo=UTC)
     return Inserted([row[:2] for row in rows], now)

@@ -132,3 +132,13 @@ def test_batches_with_the_same_keys_in_the_same_order_agree(queue: Queue) -> Non
 
     assert len({tuple(answer) for answer in answers}) == 1
     assert ProcessingJob.objects.count() == 50
+
+
+def test_a_known_key_is_answered_while_somebody_has_written_to_its_jobs_row(queue: Queue) -> None:
+    """A handler's long transaction about its own job makes nobody wait who enqueues the same key."""
+    job = queue.enqueue("test.ok", {}, idempotency_key="k")
+    with threads(1) as start, transaction.atomic():
+        ProcessingJob.objects.filter(pk=job.pk).update(progress=50)
+        specs = [JobSpec("test.ok", {}, "k"), JobSpec("test.ok", {}, "new")]
+        found = start(queue.enqueue_many, specs).result(20)
+    assert [(each.pk == job.pk, each.created) for each in found] == [(True, False), (False, True)]

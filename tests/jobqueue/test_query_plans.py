@@ -113,6 +113,16 @@ def test_an_idle_poll_costs_a_probe_for_each_lane(queue: Queue) -> None:
     assert buffers(nodes) < 100
 
 
+@pytest.mark.usefixtures("crowded")
+def test_an_enqueue_looks_its_keys_up_in_their_index(queue: Queue) -> None:
+    specs = [JobSpec("test.ok", {}, f"key {n}") for n in range(50)]
+    (insert,) = statements(lambda: queue.enqueue_many(specs))
+    nodes = plan(insert)
+
+    assert not reads_the_whole_table(nodes)
+    assert buffers(nodes) <= 10 * len(specs)
+
+
 @pytest.mark.usefixtures("due")
 def test_the_look_for_dead_workers_reads_the_running_jobs_only(queue: Queue) -> None:
     look, *_claim = statements(lambda: queue.dequeue_many("w2", 10, **WANTED))
