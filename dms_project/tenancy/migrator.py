@@ -1,12 +1,12 @@
 """Applying migrations to schemas that have the same ones applied."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import Any
 
 from django.apps import apps
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -19,6 +19,10 @@ from django.dispatch import Signal
 from dms_project.tenancy.context import use
 from dms_project.tenancy.exceptions import TenancyError
 from dms_project.tenancy.routers import lives_in
+
+#: How long a migration waits for others to leave a table, behind which everybody else has to wait meanwhile.
+_WAIT = "5s"
+_BRIEFLY = "SELECT set_config('lock_timeout', %s, false) WHERE current_setting('lock_timeout') = '0'"
 
 Target = tuple[str, str | None]
 """An app label and a migration's name, or None for "before the first"."""
@@ -72,7 +76,7 @@ class Migrator:
         cut off between the two would look complete. Other keyword arguments go to the signals' receivers.
         """
         operations = [(migration, list(migration.operations)) for migration, _ in self.plan]
-        with use(schema_name):
+        with use(schema_name), _brief_waits(self.connection):
             self.executor.recorder = MigrationRecorder(self.connection)  # it remembers whether it saw its table
             try:
                 self._send(pre_migrate, schema_name, apps=self._state.apps, **options)
@@ -105,6 +109,20 @@ class Migrator:
                     plan=self.plan,
                     **({"verbosity": 0, "interactive": False} | kwargs),
                 )
+
+
+@contextmanager
+def _brief_waits(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Wait for no lock for long, unless the session says itself for how long: whoever comes later waits behind us."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BRIEFLY, [_WAIT])
+        ours = cursor.rowcount
+    try:
+        yield
+    finally:
+        if ours:
+            with suppress(Error), connection.cursor() as cursor:  # the session may be gone
+                cursor.execute("RESET lock_timeout")
 
 
 def _targets(
