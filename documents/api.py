@@ -87,8 +87,8 @@ router.add_decorator(demanding_a_length, mode="view")
     openapi_extra={"requestBody": {"content": {"multipart/form-data": _FILE_HAS_CONTENT}}},
 )
 def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = "") -> Status[dict[str, Any]]:
-    """Store a file as a new document and have it processed. PDF and text become searchable, PDF and pictures get
-    a thumbnail, other files are kept.
+    """Store a file as a new document and have it processed. PDF, office files, mails, web pages and text become
+    searchable, PDF and pictures get a thumbnail, other files are kept.
 
     If this tenant has the same bytes already, the answer is 200 with that document and `duplicate` true; if it lay in
     the trash it is restored, and `restored` is true.

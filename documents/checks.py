@@ -47,6 +47,7 @@ def check_limits(**kwargs: Any) -> list[CheckMessage]:
         "DMS_PROCESSING_MEMORY_BYTES": limits.memory_bytes,
         "DMS_MAX_PAGES": limits.pages,
         "DMS_MAX_TEXT_CHARACTERS": limits.characters,
+        "DMS_MAX_INFLATED_BYTES": limits.inflated_bytes,
         "DMS_MAX_PIXELS": limits.pixels,
         "DMS_STORAGE_TIMEOUT": conf.storage_timeout,
         "DMS_STORAGE_MIN_RATE": conf.storage_min_rate,

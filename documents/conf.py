@@ -37,6 +37,7 @@ class DocumentsSettings:
             memory_bytes=int(self._get("DMS_PROCESSING_MEMORY_BYTES", default.memory_bytes)),
             pages=int(self._get("DMS_MAX_PAGES", default.pages)),
             characters=int(self._get("DMS_MAX_TEXT_CHARACTERS", default.characters)),
+            inflated_bytes=int(self._get("DMS_MAX_INFLATED_BYTES", default.inflated_bytes)),
             pixels=int(self._get("DMS_MAX_PIXELS", default.pixels)),
         )
 

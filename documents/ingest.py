@@ -60,7 +60,7 @@ def ingest(upload: Upload, title: str, user: User) -> Ingested:
     """
     if not upload.size_bytes:
         raise EmptyFile("The file is empty.")
-    mime_type = sniff(upload.file)
+    mime_type = sniff(upload.file, upload.file_name)
     if mime_type in conf.refused_types:
         raise TypeRefused(f"Files of type {mime_type} are not taken in: programs are no documents.")
     known = _take_known(upload, user)

@@ -6,10 +6,14 @@ A fresh interpreter that knows nothing: no settings, no database, no credentials
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 
 from documents.processing.confinement import confine
 from documents.processing.events import Event, NotDrawn, Refused, Stopped, to_line
 from documents.processing.limits import Limits
+from documents.processing.media_types import READERS
+
+_ANY_TEXT = ("plain_text", "read_plain_text")
 
 
 def main(argument: str) -> None:
@@ -36,14 +40,10 @@ def _read(path: str, mime_type: str, limits: Limits, first_page: int) -> bool:
 
 
 def _pages(path: str, mime_type: str, limits: Limits, first_page: int) -> Iterator[Event]:
-    # The parsers are loaded here, under the limits.
-    if mime_type == "application/pdf":
-        from documents.processing.pdf import read_pdf
-
-        return read_pdf(path, limits, first_page)
-    from documents.processing.plain_text import read_plain_text
-
-    return read_plain_text(path, limits, first_page)
+    module, function = READERS.get(mime_type, _ANY_TEXT)
+    reader = getattr(import_module(f"documents.processing.{module}"), function)  # loaded here, under the limits
+    pages: Iterator[Event] = reader(path, limits, first_page)
+    return pages
 
 
 def _draw(path: str, mime_type: str, limits: Limits) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from documents.processing.events import Refused
 from documents.processing.findings import Findings, Reason, Step, no_thumbnail, unsupported
 from documents.processing.limits import Limits
-from documents.processing.media_types import can_be_drawn, can_be_read
+from documents.processing.media_types import LOCKED_OFFICE, can_be_drawn, can_be_read
 from documents.processing.runner import draw, read
 
 
@@ -22,6 +23,10 @@ def without_file(mime_type: str) -> Examination | None:
     """Return what is known of a file by its type alone; None if the file has something to tell."""
     if can_be_read(mime_type) or can_be_drawn(mime_type):
         return None
+    if mime_type == LOCKED_OFFICE:
+        locked = Findings()
+        locked.add(Refused(Reason.LOCKED, "a password is needed to open it"))
+        return Examination([*locked.steps(), no_thumbnail(Reason.LOCKED)], locked)
     return Examination(unsupported(mime_type))
 
 

@@ -27,6 +27,15 @@ class Reason(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+class Unreadable(Exception):
+    """A document, or the rest of it, can't be read. ``detail`` is for people."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of the processing. ``detail`` is for people; both may be empty."""

@@ -15,5 +15,7 @@ class Limits:
     pages: int = 10_000
     #: Characters of text kept, over all pages.
     characters: int = 20_000_000
+    #: Bytes that the parts of an office file, which are compressed, may expand to. Pictures in it are not unpacked.
+    inflated_bytes: int = 2**30
     #: Pixels of a picture, alone or on a page. A larger one is not decoded: A0, scanned at 600 dpi, has 558 million.
     pixels: int = 600_000_000

@@ -29,13 +29,15 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int) -> tuple[Image.
     Raises:
         MemoryError
     """
-    kind = mime_type.removeprefix("image/").upper()  # that is what Pillow calls it
+    kind = _pillows_name(mime_type)
     Image.MAX_IMAGE_PIXELS = limits.pixels // 2  # Pillow warns beyond this, and refuses beyond twice as many
     pixels = 0
     try:
         with Image.open(path, formats=[kind]) as image:
             pixels = image.width * image.height
             detail = f"{image.width} x {image.height} pixels"
+            if kind == "TIFF" and image.n_frames > 1:  # type: ignore[attr-defined]  # of those that have several
+                detail += f"; the first of {image.n_frames} pictures"  # type: ignore[attr-defined]  # as above
             image.draft(None, (2 * edge, 2 * edge))  # of a JPEG, which is decoded at a fraction of its size
             image.load()
             upright = _UPRIGHT.get(_orientation(image))
@@ -47,6 +49,15 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int) -> tuple[Image.
             return NotDrawn(Reason.TOO_LARGE, f"{detail} need more memory than there is")
         return NotDrawn(Reason.DAMAGED, f"it can't be decoded: {_reason(error, path)}")
     return (small.transpose(upright) if upright is not None else small), detail
+
+
+def _pillows_name(mime_type: str) -> str:
+    if mime_type != "image/heic":
+        return mime_type.removeprefix("image/").upper()
+    import pi_heif  # few pictures need it
+
+    pi_heif.register_heif_opener()
+    return "HEIF"
 
 
 def _orientation(image: Image.Image) -> int:

@@ -174,7 +174,21 @@ def test_grey_with_alpha_and_a_transparent_colour_are_white_too(drawn: Any) -> N
     assert colour_at(drawn(keyed), 30, 30) == "white"
 
 
+@pytest.mark.parametrize("content", [files.sample("quarters.heic"), pictures.encoded(pictures.quarters(), "AVIF")])
+def test_what_phones_take_is_drawn(drawn: Any, content: bytes) -> None:
+    assert corners(drawn(content)) == pictures.CORNERS
+
+
+def test_a_damaged_heic_is_damaged(tmp_path: Path) -> None:
+    whole = files.sample("quarters.heic")
+    assert in_a_child(tmp_path, whole[: len(whole) // 2])[0] == "damaged"
+
+
 # Several pictures in a file, and odd sizes
+
+
+def test_a_scan_of_several_sheets_says_how_many_there_are(tmp_path: Path) -> None:
+    assert examined(tmp_path, pictures.several("TIFF")).steps[0].detail.endswith("; the first of 4 pictures")
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "TIFF", "PNG"])
@@ -244,7 +258,7 @@ def test_nothing_but_the_pixels_is_taken_over(drawn: Any) -> None:
 # Damage, and types that lie
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "TIFF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "AVIF"])
 @pytest.mark.parametrize("share", [20, 50, 90])
 def test_half_a_picture_is_damaged(tmp_path: Path, kind: str, share: int) -> None:
     whole = pictures.encoded(Image.effect_noise((300, 200), 80).convert("RGB"), kind)

@@ -31,6 +31,7 @@ PE = b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0" + bytes(200)
         (sample("typewriter.png"), "image/png"),
         (b"\0\0\0\x0cjP  \r\n\x87\n\0\0\0\x14ftypjp2 ", "image/jp2"),
         (b"II+\0\x08\0\0\0", "image/tiff"),
+        (b"\0\0\0\x18ftypmif1\0\0\0\0", "image/heic"),
         (
             sample("par-known-paragraphs.docx"),
             "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -66,12 +67,12 @@ def test_pdf_and_every_kind_of_text_can_be_read() -> None:
 
 
 def test_of_pdf_and_pictures_that_can_be_decoded_thumbnails_are_drawn() -> None:
-    drawn = {"application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "image/tiff"}
+    drawn = {"application/pdf", *(f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "tiff", "heic", "avif"))}
     assert all(map(can_be_drawn, drawn))
     assert not any(map(can_be_drawn, ["text/plain", "image/jp2", "image/svg+xml", "application/octet-stream"]))
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "TIFF"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP", "TIFF", "AVIF"])
 def test_a_picture_of_any_size_is_known_by_its_content(kind: str) -> None:
     for size in ((1, 1), (700, 500)):
         assert sniff(BytesIO(encoded(Image.new("RGB", size), kind))) == f"image/{kind.lower()}"

@@ -31,7 +31,7 @@ def documents(browser: Browser) -> list[File]:
     return [
         File("Annual report 2025.pdf", _pdf(browser, report)),
         File("Price list, spring.pdf", _pdf(browser, invoice)[:900]),
-        File("Staff handbook.docx", (SAMPLES / "par-known-paragraphs.docx").read_bytes()),
+        File("Staff handbook.rtf", b"{\\rtf1 The handbook of our staff, as the old typewriter program wrote it.}"),
         File("Invoice 2026-1183 Holm & Sons.pdf", _pdf(browser, invoice)),
         File("Payslip, February.pdf", (SAMPLES / "libreoffice-writer-password.pdf").read_bytes()),
         File("Letter from the town hall.png", (SAMPLES / "typewriter.png").read_bytes()),
