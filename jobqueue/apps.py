@@ -1,6 +1,7 @@
-"""The app; it loads the ``jobs`` module of every installed app, where handlers are registered."""
+"""The app; it loads the ``jobs`` module of every installed app, and ``tasks`` if the queue is a task backend."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
 
 
@@ -15,3 +16,10 @@ class JobQueueConfig(AppConfig):
         from jobqueue import checks  # noqa: F401 - registers the checks
 
         autodiscover_modules("jobs")
+        if _is_task_backend():
+            autodiscover_modules("tasks")
+
+
+def _is_task_backend() -> bool:
+    backends = getattr(settings, "TASKS", {}).values()
+    return any(backend.get("BACKEND") == "jobqueue.backend.PostgresBackend" for backend in backends)

@@ -29,6 +29,14 @@ class DeadLetter(JobQueueError):
     """Raised by a handler to say that a retry is useless: the job goes to the dead letters at once."""
 
 
+class UnstorableResult(DeadLetter, TypeError):
+    """A task has done its work and returned what no JSON can say: doing it again is useless."""
+
+
+class WorkerDied(JobQueueError):
+    """An attempt ended with the process that it ran in. Not raised: stands in a ``TaskResult``'s errors."""
+
+
 class Interruption(BaseException):
     """Root of what is raised inside a running handler from outside. Not raised itself.
 

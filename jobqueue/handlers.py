@@ -78,6 +78,10 @@ class Handler:
     backoff: Backoff
     limits: Limits
 
+    def limits_of(self, job: ProcessingJob) -> Limits:
+        """Return the limits that this job runs under: its type's."""
+        return self.limits
+
 
 _handlers: dict[str, Handler] = {}
 
@@ -117,14 +121,23 @@ def job_handler(
     except ValueError as error:
         raise ValueError(f"Job type {job_type!r}: {error}") from None
 
-    def register(function: HandlerFunction) -> HandlerFunction:
-        known = _handlers.get(job_type)
-        if known is not None and _origin(known.function) != _origin(function):
-            raise ValueError(f"Job type {job_type!r} already has a handler, {_origin(known.function)}.")
-        _handlers[job_type] = Handler(job_type, function, max_attempts, backoff, limits)
+    def decorate(function: HandlerFunction) -> HandlerFunction:
+        register(Handler(job_type, function, max_attempts, backoff, limits))
         return function
 
-    return register
+    return decorate
+
+
+def register(handler: Handler) -> None:
+    """Let the handler do the jobs of its type in this process.
+
+    Raises:
+        ValueError: Another function has this job type.
+    """
+    known = _handlers.get(handler.job_type)
+    if known is not None and _origin(known.function) != _origin(handler.function):
+        raise ValueError(f"Job type {handler.job_type!r} already has a handler, {_origin(known.function)}.")
+    _handlers[handler.job_type] = handler
 
 
 def registered() -> Mapping[str, Handler]:

@@ -59,7 +59,7 @@ class Run:
         handler = handlers.registered().get(claim.job.job_type)
         self.claim = claim
         self.began = time.monotonic()
-        self.limits = handler.limits if handler else _NO_LIMITS
+        self.limits = handler.limits_of(claim.job) if handler else _NO_LIMITS
         #: Whether the handler runs in a process of its own.
         self.isolated = self.limits.isolation == "process"
         self.thread = connections.thread

@@ -9,3 +9,4 @@ from dms_project.settings import *  # noqa: F403 - a settings module is made thi
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.testjobs"]  # noqa: F405 - handlers that work, sleep, raise, die and leave a mess
+TASKS = {"default": {"BACKEND": "jobqueue.backend.PostgresBackend", "QUEUES": []}}

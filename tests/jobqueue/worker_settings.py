@@ -7,6 +7,9 @@ from typing import Any
 from tests.settings import *  # noqa: F403 - a settings module is made this way
 from tests.settings import JOBQUEUE as _BASE
 
+if "JOBQUEUE_TEST_TASKS" not in os.environ:
+    TASKS: dict[str, Any] = {}  # which costs each process the backport of Django's task API
+
 INSTALLED_APPS = [
     "dms_project.tenancy",
     "django.contrib.contenttypes",
