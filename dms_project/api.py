@@ -16,7 +16,7 @@ from dms_project.refusals import DATABASE_AWAY, refuse
 from dms_project.tenancy import PUBLIC, current
 from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
-from documents.api import answer_problem, jobs_router, router
+from documents.api import answer_problem, jobs_router, labels_router, router
 from documents.exceptions import DocumentsError
 
 logger = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ api = DocumentedAPI(
     auth=[in_a_tenant, BearerToken(), Session()],
 )
 api.add_router("/documents", router)
+api.add_router("", labels_router)
 api.add_router("/jobs", jobs_router)
 
 

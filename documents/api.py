@@ -1,4 +1,4 @@
-"""The HTTP API: ``router`` for documents, ``jobs_router`` for the jobs that process them.
+"""The HTTP API: ``router`` for documents, ``labels_router`` for tags and the like, ``jobs_router`` for their jobs.
 
 A tenant's users see all of its documents. Another tenant's are in another schema, so their ids are unknown here.
 """
@@ -6,7 +6,7 @@ A tenant's users see all of its documents. Another tenant's are in another schem
 import logging
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -14,13 +14,27 @@ from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
 
-from documents import exceptions, lifecycle, listing, thumbnails
+from documents import editing, exceptions, labels, lifecycle, listing, thumbnails
 from documents.downloads import download as download_of
+from documents.filters import FileType, Filters
 from documents.ingest import Upload, ingest
+from documents.labels import MAX_TAGS
 from documents.lifecycle import JOB_TYPE
 from documents.lookup import current_version
-from documents.models import DocumentPage
-from documents.schemas import DocumentOut, DocumentsOut, JobOut, NoThumbnail, Problem, TitleIn, UploadOut
+from documents.models import Correspondent, DocumentPage, Note, Tag
+from documents.schemas import (
+    ChangesIn,
+    Day,
+    DocumentOut,
+    DocumentsOut,
+    JobOut,
+    LabelOut,
+    NoteIn,
+    NoteOut,
+    NoThumbnail,
+    Problem,
+    UploadOut,
+)
 from documents.search import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 from documents.uploads import ReceivedFile
@@ -32,11 +46,14 @@ logger = logging.getLogger(__name__)
 RETRY_AFTER_SECONDS = "5"
 
 router = Router(tags=["documents"])
+labels_router = Router(tags=["labels"])
 jobs_router = Router(tags=["jobs"])
 
 # The first that fits counts. The codes are for programs and don't change.
 _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.DocumentNotFound, 404, "document_not_found"),
+    (exceptions.NoteNotFound, 404, "note_not_found"),
+    (exceptions.InvalidValue, 400, "invalid_value"),
     (exceptions.EmptyFile, 400, "empty_file"),
     (exceptions.TypeRefused, 415, "type_refused"),
     (exceptions.ObjectMissing, 410, "original_missing"),
@@ -86,7 +103,12 @@ router.add_decorator(demanding_a_length, mode="view")
     summary="Upload a document",
     openapi_extra={"requestBody": {"content": {"multipart/form-data": _FILE_HAS_CONTENT}}},
 )
-def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = "") -> Status[dict[str, Any]]:
+def upload(
+    request: HttpRequest,
+    file: File[UploadedFile],
+    title: Form[str] = "",
+    tags: Annotated[list[str], Form(max_length=MAX_TAGS, description="repeated, or divided by commas")] = [],  # noqa: B006 - ninja's way
+) -> Status[dict[str, Any]]:
     """Store a file as a new document and have it processed. PDF, office files, mails, web pages and text become
     searchable, PDF and pictures get a thumbnail, other files are kept.
 
@@ -95,7 +117,8 @@ def upload(request: HttpRequest, file: File[UploadedFile], title: Form[str] = ""
     """
     received = _received(file)
     arrived = Upload(received, received.name or "", received.sha256, received.size or 0)
-    ingested = ingest(arrived, title, request.user)  # type: ignore[arg-type]  # nobody anonymous comes this far
+    names = [name for given in tags for name in given.split(",")]
+    ingested = ingest(arrived, title, request.user, names)  # type: ignore[arg-type]  # nobody anonymous comes this far
     version = ingested.document.versions.get(is_current=True)
     stopped = bool(listing.interrupted([ingested.document]))
     answer = DocumentOut.fields_of(ingested.document, version, interrupted=stopped)
@@ -108,10 +131,20 @@ def list_documents(
     request: HttpRequest,
     q: Annotated[str, Query(max_length=MAX_QUERY_CHARACTERS, description="words to find, as in a web search")] = "",
     status: DocumentStatus | None = None,
+    tag: Annotated[list[str], Query(max_length=MAX_TAGS, description="repeated: documents that have each")] = [],  # noqa: B006 - ninja's way
+    correspondent: str = "",
+    type: FileType | None = None,
+    since: Day = None,
+    until: Day = None,
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> dict[str, Any]:
-    """List the documents, the newest first; or, with `q`, those that match, the best first."""
-    return listing.list_documents(words=q, status=status, page=page)
+    """List the documents, the newest first; or, with `q`, those that match, the best first.
+
+    All filters hold together. `since` and `until` go by the document's date or, if it has none, by the day of its
+    upload; both days are within.
+    """
+    filters = Filters(status, tuple(tag), correspondent, type, since, until)
+    return listing.list_documents(words=q, filters=filters, page=page)
 
 
 @router.api_operation(["GET", "HEAD"], "/{uuid:document_id}", response=DocumentOut)
@@ -163,13 +196,30 @@ def thumbnail(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
 
 
 @router.patch("/{uuid:document_id}", response=DocumentOut)
-def edit(request: HttpRequest, document_id: UUID, changes: TitleIn) -> dict[str, Any]:
-    """Change the title."""
-    try:
-        lifecycle.rename(document_id, changes.title, request.user)  # type: ignore[arg-type]  # as above
-    except ValueError as error:
-        raise HttpError(400, str(error)) from error
+def edit(request: HttpRequest, document_id: UUID, changes: ChangesIn) -> dict[str, Any]:
+    """Change title, tags, correspondent or date."""
+    asked = cast(editing.Changes, changes.model_dump(exclude_unset=True))
+    editing.edit(document_id, asked, request.user)  # type: ignore[arg-type]  # as above
     return _answer(document_id)
+
+
+@router.api_operation(["GET", "HEAD"], "/{uuid:document_id}/notes", response=list[NoteOut], summary="List notes")
+def list_notes(request: HttpRequest, document_id: UUID) -> list[Note]:
+    """List what was written about a document, the oldest first."""
+    return list(current_version(document_id).document.notes.order_by("pk"))
+
+
+@router.post("/{uuid:document_id}/notes", response={201: NoteOut}, summary="Write a note")
+def add_note(request: HttpRequest, document_id: UUID, note: NoteIn) -> Status[Note]:
+    """Write something about a document."""
+    return Status(201, editing.add_note(document_id, note.text, request.user))  # type: ignore[arg-type]  # as above
+
+
+@router.delete("/{uuid:document_id}/notes/{int:note_id}", response={204: None}, summary="Remove a note")
+def remove_note(request: HttpRequest, document_id: UUID, note_id: int) -> Status[None]:
+    """Remove a note for good."""
+    editing.remove_note(document_id, note_id, request.user)  # type: ignore[arg-type]  # as above
+    return Status(204, None)
 
 
 @router.delete("/{uuid:document_id}", response={204: None})
@@ -191,6 +241,18 @@ def reprocess(request: HttpRequest, document_id: UUID) -> Status[dict[str, Any]]
     """Run the processing again, unless it is running."""
     lifecycle.reprocess(document_id, request.user)  # type: ignore[arg-type]  # as above
     return Status(202, _answer(document_id))
+
+
+@labels_router.api_operation(["GET", "HEAD"], "/tags", response=list[LabelOut], summary="List tags")
+def list_tags(request: HttpRequest) -> list[dict[str, Any]]:
+    """List the tags that documents have."""
+    return labels.in_use(Tag)
+
+
+@labels_router.api_operation(["GET", "HEAD"], "/correspondents", response=list[LabelOut], summary="List correspondents")
+def list_correspondents(request: HttpRequest) -> list[dict[str, Any]]:
+    """List the correspondents that documents have."""
+    return labels.in_use(Correspondent)
 
 
 @jobs_router.api_operation(["GET", "HEAD"], "/{int:job_id}", response=JobOut)

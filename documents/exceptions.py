@@ -11,6 +11,21 @@ class DocumentNotFound(DocumentsError):
     """The active tenant has no such document, or it lies in the trash."""
 
 
+class NoteNotFound(DocumentsError):
+    """The document has no such note."""
+
+
+class InvalidValue(DocumentsError):
+    """A title, tag, name or note that can't be kept; the message says why. Nothing was changed.
+
+    ``code``: the same in a word, for those who say it in another language.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class UploadRefused(DocumentsError):
     """The file is not taken in. Nothing was stored."""
 

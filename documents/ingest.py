@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 from uuid import uuid4
@@ -10,10 +11,11 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from dms_project.tenancy import current
-from documents import audit, objects
+from documents import audit, editing, labels, objects
 from documents.conf import conf
 from documents.exceptions import EmptyFile, StorageUnavailable, TypeRefused
 from documents.lifecycle import enqueue_processing, restore_if_trashed
+from documents.lookup import locked
 from documents.models import FILE_NAME_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
 from documents.processing.cleaning import clean_line
 from documents.processing.media_types import sniff
@@ -45,7 +47,7 @@ class Ingested:
     restored: bool = False
 
 
-def ingest(upload: Upload, title: str, user: User) -> Ingested:
+def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> Ingested:
     """Store an upload in the active tenant, and have it processed.
 
     Begins and ends its own transaction: none may be open. If it can't be known whether that transaction was committed
@@ -53,9 +55,10 @@ def ingest(upload: Upload, title: str, user: User) -> Ingested:
 
     Args:
         title: May be empty: then the file's name is the title, without its ending.
+        tags: A document that has these bytes already gets those of them that it hasn't.
 
     Raises:
-        EmptyFile, TypeRefused: Nothing was stored.
+        EmptyFile, TypeRefused, InvalidValue: Nothing was stored.
         StorageUnavailable: Nothing was stored.
     """
     if not upload.size_bytes:
@@ -63,7 +66,8 @@ def ingest(upload: Upload, title: str, user: User) -> Ingested:
     mime_type = sniff(upload.file, upload.file_name)
     if mime_type in conf.refused_types:
         raise TypeRefused(f"Files of type {mime_type} are not taken in: programs are no documents.")
-    known = _take_known(upload, user)
+    tags = labels.clean_names(tags)
+    known = _take_known(upload, user, tags)
     if known:
         return known
     document = Document(pk=uuid4(), title=_title(title, upload.file_name), created_by=user)
@@ -78,7 +82,7 @@ def ingest(upload: Upload, title: str, user: User) -> Ingested:
         file_name=display_name(upload.file_name),
         storage_key=key,
     )
-    return _write(document, version, upload, user)
+    return _write(document, version, upload, user, tags)
 
 
 def display_name(file_name: str) -> str:
@@ -93,7 +97,7 @@ def _title(title: str, file_name: str) -> str:
     return clean_line(title, TITLE_MAX_LENGTH) or _FILE_ENDING.sub("", display_name(file_name))
 
 
-def _write(document: Document, version: DocumentVersion, upload: Upload, user: User) -> Ingested:
+def _write(document: Document, version: DocumentVersion, upload: Upload, user: User, tags: Sequence[str]) -> Ingested:
     """Write the rows and the job. The object is stored by now, and goes again if the rows surely don't exist."""
     committing = False
     try:
@@ -102,6 +106,8 @@ def _write(document: Document, version: DocumentVersion, upload: Upload, user: U
             document.save(force_insert=True)
             version.save(force_insert=True)
             audit.record(AuditAction.UPLOADED, document.pk, user, file_name=version.file_name, sha256=version.sha256)
+            if tags:
+                editing.add_tags(document, tags, user)
             enqueue_processing(document, version.number)
             committing = True
     except BaseException as error:
@@ -111,14 +117,14 @@ def _write(document: Document, version: DocumentVersion, upload: Upload, user: U
             raise
         if not isinstance(error, StorageUnavailable):  # it would only keep the user waiting
             objects.discard(version.storage_key)
-        known = isinstance(error, IntegrityError) and _take_known(upload, user)
+        known = isinstance(error, IntegrityError) and _take_known(upload, user, tags)
         if known:
             return known
         raise
     return Ingested(document)
 
 
-def _take_known(upload: Upload, user: User) -> Ingested | None:
+def _take_known(upload: Upload, user: User, tags: Sequence[str]) -> Ingested | None:
     """Return the document that has these bytes already, out of the trash if it lay there."""
     same = DocumentVersion.objects.filter(sha256=upload.sha256, is_current=True)
     version = same.select_related("document").first()
@@ -127,5 +133,7 @@ def _take_known(upload: Upload, user: User) -> Ingested | None:
     with transaction.atomic():
         audit.record(AuditAction.UPLOADED_AGAIN, version.document_id, user, file_name=display_name(upload.file_name))
         restored = restore_if_trashed(version.document_id, user)
+        if tags:
+            editing.add_tags(locked(version.document_id), tags, user)
     version.document.refresh_from_db()
     return Ingested(version.document, duplicate=True, restored=restored)

@@ -1,4 +1,4 @@
-"""What people do to a document once it is there: each verb one transaction, each with its audit entry."""
+"""Trash, restore and reprocess a document: each verb one transaction, each with its audit entry."""
 
 from uuid import UUID
 
@@ -7,34 +7,14 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from documents import audit
-from documents.exceptions import DocumentNotFound
-from documents.models import TITLE_MAX_LENGTH, Document
-from documents.processing.cleaning import clean_line
+from documents.lookup import locked, not_found
+from documents.models import Document
 from documents.states import AuditAction, DocumentStatus
 from jobqueue.exceptions import JobNotFound
 from jobqueue.queue import Queue
 
 JOB_TYPE = "documents.process"
 _ACTIVE = ("pending", "processing")
-
-
-def rename(document_id: UUID, title: str, user: User) -> Document:
-    """Give a document another title.
-
-    Raises:
-        DocumentNotFound
-        ValueError: Nothing visible is left of the title.
-    """
-    title = clean_line(title, TITLE_MAX_LENGTH)
-    if not title:
-        raise ValueError("The title is empty.")
-    with transaction.atomic():
-        document = _locked(document_id)
-        if document.title != title:
-            audit.record(AuditAction.RENAMED, document_id, user, old=document.title, new=title)
-            document.title = title
-            document.save(update_fields=["title"])
-    return document
 
 
 def trash(document_id: UUID, user: User) -> None:
@@ -45,7 +25,7 @@ def trash(document_id: UUID, user: User) -> None:
     """
     with transaction.atomic():
         if not Document.objects.filter(pk=document_id, deleted_at=None).update(deleted_at=Now()):
-            raise _not_found(document_id)
+            raise not_found(document_id)
         audit.record(AuditAction.TRASHED, document_id, user)
 
 
@@ -57,7 +37,7 @@ def restore(document_id: UUID, user: User) -> Document:
     """
     with transaction.atomic():
         restore_if_trashed(document_id, user)
-        return _locked(document_id)
+        return locked(document_id)
 
 
 def restore_if_trashed(document_id: UUID, user: User) -> bool:
@@ -68,7 +48,7 @@ def restore_if_trashed(document_id: UUID, user: User) -> bool:
     if not Document.objects.filter(pk=document_id, deleted_at__isnull=False).update(deleted_at=None):
         return False
     audit.record(AuditAction.RESTORED, document_id, user)
-    document = _locked(document_id)
+    document = locked(document_id)
     if document.status == DocumentStatus.PROCESSING:
         enqueue_processing(document, _current_number(document))
     return True
@@ -81,7 +61,7 @@ def reprocess(document_id: UUID, user: User) -> Document:
         DocumentNotFound
     """
     with transaction.atomic():
-        document = _locked(document_id)
+        document = locked(document_id)
         if not _is_active(document.job_id):
             document.status = DocumentStatus.PROCESSING
             document.steps = []
@@ -98,13 +78,6 @@ def enqueue_processing(document: Document, number: int) -> None:
     document.save(update_fields=["job_id"])
 
 
-def _locked(document_id: UUID) -> Document:
-    document = Document.objects.select_for_update().filter(pk=document_id, deleted_at=None).first()
-    if document is None:
-        raise _not_found(document_id)
-    return document
-
-
 def _current_number(document: Document) -> int:
     return document.versions.get(is_current=True).number
 
@@ -116,7 +89,3 @@ def _is_active(job_id: int | None) -> bool:
         return Queue().status(job_id) in _ACTIVE
     except JobNotFound:
         return False
-
-
-def _not_found(document_id: UUID) -> DocumentNotFound:
-    return DocumentNotFound(f"There is no document {document_id}.")

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from documents import search
+from documents.filters import Filters
 from documents.models import Document, DocumentVersion
 from documents.schemas import DocumentOut
 from documents.states import DocumentStatus
@@ -32,33 +35,35 @@ class Listing:
     count: int
 
 
-def find(*, words: str = "", status: DocumentStatus | None = None, page: int = 1, trashed: bool = False) -> Listing:
+ALL = Filters()
+
+
+def find(*, words: str = "", filters: Filters = ALL, page: int = 1, trashed: bool = False) -> Listing:
     """Return one page, counted from 1, of the documents outside the trash or, ``trashed``, of those in it.
 
     Args:
         words: A search, whose best hits come first; blank: all documents, the newest (or last trashed) first.
     """
     documents = Document.objects.filter(deleted_at__isnull=not trashed)
-    documents = documents.order_by("-deleted_at" if trashed else "-created_at", "pk")
-    if status:
-        documents = documents.filter(status=status)
+    documents = filters.apply(documents.order_by("-deleted_at" if trashed else "-created_at", "pk"))
     words = words.strip()
     if words:
         documents = search.matching(documents, words)
     start = (page - 1) * PAGE_SIZE
-    shown = list(documents[start : start + PAGE_SIZE])
+    shown = list(_with_labels(documents[start : start + PAGE_SIZE]))
     hits = search.hits(shown, words) if words else {}
     return Listing([Listed(*both, hits.get(both[0].pk)) for both in _with_versions(shown)], documents.count())
 
 
 def of_ids(ids: Iterable[UUID]) -> list[Listed]:
     """Return those of these documents that exist, outside the trash."""
-    return [Listed(*both) for both in _with_versions(list(Document.objects.filter(pk__in=ids, deleted_at=None)))]
+    documents = Document.objects.filter(pk__in=ids, deleted_at=None)
+    return [Listed(*both) for both in _with_versions(list(_with_labels(documents)))]
 
 
-def list_documents(*, words: str, status: DocumentStatus | None, page: int) -> dict[str, Any]:
+def list_documents(*, words: str, filters: Filters = ALL, page: int) -> dict[str, Any]:
     """Return what ``find`` finds as the HTTP API gives it."""
-    listing = find(words=words, status=status, page=page)
+    listing = find(words=words, filters=filters, page=page)
     stopped = interrupted(listed.document for listed in listing.items)
     items = []
     for listed in listing.items:
@@ -86,6 +91,10 @@ def why_no_text(document: Document) -> str:
     reason = steps[0]["reason"] if steps else "no_text"
     detail = next((step["detail"] for step in steps if step["detail"]), "no page has text")
     return f"The document has no text ({reason}): {detail}."
+
+
+def _with_labels(documents: QuerySet[Document]) -> QuerySet[Document]:
+    return documents.select_related("correspondent").prefetch_related("tags")
 
 
 def _with_versions(documents: list[Document]) -> list[tuple[Document, DocumentVersion]]:

@@ -14,9 +14,40 @@ from documents.states import AuditAction, DocumentStatus
 
 TITLE_MAX_LENGTH = 255
 FILE_NAME_MAX_LENGTH = 255
+LABEL_MAX_LENGTH = 64
+NOTE_MAX_LENGTH = 10_000
 
 #: Made in each tenant's schema by the first migration; both take accents off before they stem.
 SEARCH_CONFIGURATIONS = ("dms_german", "dms_english")
+
+
+class Label(models.Model):
+    """A name that documents share. Two names that differ in upper and lower case alone are one; the first one stays."""
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(max_length=LABEL_MAX_LENGTH)
+    # Folded by Python, since what lower() does in PostgreSQL depends on the database's locale.
+    key = models.CharField(max_length=3 * LABEL_MAX_LENGTH, unique=True, help_text="the name in lower case")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Tag(Label):
+    """A word that somebody gave to documents."""
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="tag_is_not_empty", condition=~Q(name="") & ~Q(key=""))]
+
+
+class Correspondent(Label):
+    """Whom a document comes from, or goes to."""
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="correspondent_is_not_empty", condition=~Q(name="") & ~Q(key=""))]
 
 
 class Document(models.Model):
@@ -31,6 +62,10 @@ class Document(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, set_null_where_it_lives, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     deleted_at = models.DateTimeField(null=True, help_text="when it was moved to the trash")
+    tags = models.ManyToManyField(Tag, related_name="documents")
+    correspondent = models.ForeignKey(Correspondent, models.SET_NULL, null=True, related_name="documents")
+    document_date = models.DateField(null=True, help_text="of the letter or bill itself")
+    date_is_guessed = models.BooleanField(db_default=True, help_text="from the text; false: somebody set or cleared it")
     title_search = models.GeneratedField(
         expression=SearchVector("title", config=SEARCH_CONFIGURATIONS[0])
         + SearchVector("title", config=SEARCH_CONFIGURATIONS[1]),
@@ -50,6 +85,7 @@ class Document(models.Model):
                 name="documents_newest_first",
                 condition=Q(deleted_at__isnull=True),
             ),
+            models.Index(fields=["document_date"], name="documents_by_their_date"),
             GinIndex(fields=["title_search"], name="document_titles_by_word"),
         ]
 
@@ -122,6 +158,23 @@ class DocumentPage(models.Model):
 
     def __str__(self) -> str:
         return f"page {self.number}"
+
+
+class Note(models.Model):
+    """What somebody wrote about a document."""
+
+    id = models.BigAutoField(primary_key=True)
+    document = models.ForeignKey(Document, models.CASCADE, related_name="notes")
+    text = models.TextField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, set_null_where_it_lives, null=True, related_name="+")
+    author_name = models.CharField(max_length=150, blank=True, help_text="stays when the user goes")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="note_is_not_empty", condition=~Q(text=""))]
+
+    def __str__(self) -> str:
+        return f"note {self.pk}"
 
 
 class AuditEntry(models.Model):

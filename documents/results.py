@@ -6,9 +6,11 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchVector
 from django.db import OperationalError, transaction
+from django.db.models import Case, DateField, F, Value, When
 from django.db.models.functions import Left
+from django.utils import timezone
 
-from documents import objects
+from documents import dates, objects
 from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage, DocumentVersion
 from documents.objects import OwnedObject
 from documents.processing.findings import Findings, Page, Reason, Step, StepStatus, no_thumbnail
@@ -67,7 +69,7 @@ def write(
         pages = (DocumentPage(version=mine, number=page.number, text=page.text) for page in findings.pages)
         DocumentPage.objects.bulk_create(pages, batch_size=_BATCH)
         steps = [*steps, _index(mine, findings.pages, steps)]
-        status = _set_status(mine, steps)
+        status = _set_status(mine, steps, document_date=_guessed_date(findings.pages))
         if status is None:
             transaction.set_rollback(True)
     return status
@@ -87,10 +89,16 @@ def give_up(version: DocumentVersion, hold: Callable[[], None]) -> None:
         _set_status(version, steps)
 
 
-def _set_status(version: DocumentVersion, steps: Iterable[Step]) -> DocumentStatus | None:
+def _set_status(version: DocumentVersion, steps: Iterable[Step], **columns: Case) -> DocumentStatus | None:
     status = status_after(steps)
     present = Document.objects.filter(pk=version.document_id, deleted_at=None)
-    return status if present.update(status=status, steps=[asdict(step) for step in steps]) else None
+    return status if present.update(status=status, steps=[asdict(step) for step in steps], **columns) else None
+
+
+def _guessed_date(pages: list[Page]) -> Case:
+    """Return the document's date: what somebody set or cleared stays."""
+    guess = dates.guess((page.text for page in pages), timezone.localdate())
+    return Case(When(date_is_guessed=True, then=Value(guess, DateField())), default=F("document_date"))
 
 
 def _index(version: DocumentVersion, pages: list[Page], steps: list[Step]) -> Step:

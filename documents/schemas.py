@@ -1,13 +1,14 @@
 """What the HTTP API takes and gives."""
 
-from datetime import datetime
-from typing import Any
+import re
+from datetime import date, datetime
+from typing import Annotated, Any
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from documents.models import Document, DocumentVersion
+from documents.models import LABEL_MAX_LENGTH, NOTE_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
 from documents.states import DocumentStatus
 
 
@@ -26,6 +27,11 @@ class NoThumbnail(Problem):
         description="`processing`: not yet; `not_made`, `missing`: reprocess the document; else the reason of its step "
         "`thumbnail`. None: there is no such document",
     )
+
+
+def names_of_tags(document: Document) -> list[str]:
+    """Return the names in the order of the alphabet, of tags that may have been fetched with the document."""
+    return [tag.name for tag in sorted(document.tags.all(), key=lambda tag: tag.key)]
 
 
 class StepOut(Schema):
@@ -47,6 +53,10 @@ class DocumentOut(Schema):
 
     id: UUID
     title: str
+    tags: list[str]
+    correspondent: str | None
+    document_date: date | None = Field(description="of the letter or bill itself")
+    date_is_guessed: bool = Field(description="from the text; false: somebody set or cleared it")
     file_name: str
     sha256: str
     size_bytes: int
@@ -64,6 +74,10 @@ class DocumentOut(Schema):
         return {
             "id": document.pk,
             "title": document.title,
+            "tags": names_of_tags(document),
+            "correspondent": document.correspondent.name if document.correspondent else None,
+            "document_date": document.document_date,
+            "date_is_guessed": document.date_is_guessed,
             "file_name": version.file_name,
             "sha256": version.sha256,
             "size_bytes": version.size_bytes,
@@ -98,11 +112,58 @@ class DocumentsOut(Schema):
     count: int
 
 
-class TitleIn(BaseModel, extra="forbid"):
-    """What can be edited; anything else is refused rather than ignored."""
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def _written_as_a_day(value: object) -> object:
+    """Refuse what Pydantic would take for a day, too: seconds since 1970, midnights."""
+    if value is None or (isinstance(value, str) and _DAY.fullmatch(value)):
+        return value
+    raise ValueError("Give a day as YYYY-MM-DD.")
+
+
+Day = Annotated[date | None, BeforeValidator(_written_as_a_day, json_schema_input_type=date | None)]
+Name = Annotated[str, Field(max_length=LABEL_MAX_LENGTH)]
+
+
+class ChangesIn(BaseModel, extra="forbid", json_schema_extra={"minProperties": 1}):
+    """What can be edited; anything else is refused rather than ignored. What is left out stays as it is."""
 
     # Not a ninja.Schema: that reads attributes, and the JSON text "x" has a method called title.
-    title: str = Field(min_length=1, max_length=255)
+    # By factories, which OpenAPI doesn't take for values: none of them is used.
+    title: str = Field(default_factory=str, min_length=1, max_length=TITLE_MAX_LENGTH)
+    tags: list[Name] = Field(default_factory=list, description="all that the document has afterwards")
+    correspondent: Name | None = Field(default_factory=lambda: None, description="null: none")
+    document_date: Day = Field(default_factory=lambda: None, description="null: none, and none is guessed")
+
+    @model_validator(mode="after")
+    def changes_something(self) -> "ChangesIn":
+        """Refuse a body that asks for nothing."""
+        if not self.model_fields_set:
+            raise ValueError(f"Give at least one of {', '.join(type(self).model_fields)}.")
+        return self
+
+
+class NoteIn(BaseModel, extra="forbid"):
+    """A note to be written."""
+
+    text: str = Field(min_length=1, max_length=NOTE_MAX_LENGTH)
+
+
+class NoteOut(Schema):
+    """A note about a document."""
+
+    id: int
+    text: str
+    author_name: str
+    created_at: datetime
+
+
+class LabelOut(Schema):
+    """A tag, or a correspondent, and how many documents outside the trash have it."""
+
+    name: str
+    documents: int
 
 
 class JobOut(Schema):

@@ -25,6 +25,13 @@ class AuditAction(TextChoices):
     TRASHED = "trashed", "moved to the trash"
     RESTORED = "restored", "restored from the trash"
     REPROCESSED = "reprocessed", "sent through processing again"
+    TAGGED = "tagged", "tags changed"
+    CORRESPONDENT_SET = "correspondent_set", "correspondent changed"
+    DATED = "dated", "date of the document changed"
+    NOTED = "noted", "note written"
+    NOTE_REMOVED = "note_removed", "note removed"
+    PURGED = "purged", "deleted for good"
+    IMPORTED = "imported", "imported"
 
 
 def status_after(steps: Iterable[Step]) -> DocumentStatus:

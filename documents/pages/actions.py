@@ -1,27 +1,52 @@
 """The forms that do something: each a POST that ends on a page which shows what was done."""
 
+import contextlib
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from documents import lifecycle
+from documents import editing, lifecycle
+from documents.exceptions import InvalidValue, NoteNotFound
 from documents.lookup import current_version
 from documents.pages.access import PageRequest, page
+from documents.pages.forms import EditForm
+from documents.pages.words import refused
 
 
 @require_POST
 @page
-def rename(request: PageRequest, document_id: UUID) -> HttpResponseBase:
-    """Give a document another title."""
-    try:
-        lifecycle.rename(document_id, request.POST.get("title", ""), request.user)
-    except ValueError:
-        messages.error(request, _("A title needs at least one visible character. The old one stays."))
+def edit(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Change title, tags, correspondent and date: those of them that the form has."""
+    form = EditForm(request.POST)
+    if form.is_valid():
+        _try(request, editing.edit, document_id, form.changes, request.user)
+    else:
+        messages.error(request, _("That is no date. Nothing was changed."))
     return redirect("documents:document", document_id)
+
+
+@require_POST
+@page
+def add_note(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Write a note."""
+    _try(request, editing.add_note, document_id, request.POST.get("text", ""), request.user)
+    return redirect(f"{reverse('documents:document', args=[document_id])}#notes")
+
+
+@require_POST
+@page
+def remove_note(request: PageRequest, document_id: UUID, note_id: int) -> HttpResponseBase:
+    """Remove a note; one that is gone already is what was wanted."""
+    with contextlib.suppress(NoteNotFound):
+        editing.remove_note(document_id, note_id, request.user)
+    return redirect(f"{reverse('documents:document', args=[document_id])}#notes")
 
 
 @require_POST
@@ -50,3 +75,11 @@ def reprocess(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     """Have a document read again."""
     lifecycle.reprocess(document_id, request.user)
     return redirect("documents:document", document_id)
+
+
+def _try(request: PageRequest, change: Callable[..., Any], *args: Any) -> None:
+    """Change something, or say above the page why not."""
+    try:
+        change(*args)
+    except InvalidValue as error:
+        messages.error(request, str(refused(error)))

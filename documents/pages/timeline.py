@@ -15,13 +15,15 @@ SHOWN = 50
 
 @dataclass(frozen=True)
 class Event:
-    """``who``: nobody for what the system did. ``old`` and ``new``: the titles, for a renaming."""
+    """``who``: nobody for what the system did. ``old``, ``new``: what it was and is. ``added``, ``removed``: tags."""
 
     at: datetime
     what: Words
     who: str = ""
     old: str = ""
     new: str = ""
+    added: str = ""
+    removed: str = ""
     error: str = ""
 
 
@@ -33,8 +35,9 @@ def timeline(document: Document) -> list[Event]:
 
 def _deeds(document: Document) -> Iterator[Event]:
     for entry in AuditEntry.objects.filter(document_id=document.pk).order_by("-id")[:SHOWN]:
-        titles = {side: str(entry.details.get(side, "")) for side in ("old", "new")}
-        yield Event(entry.at, EVENTS.get(entry.action, entry.action), entry.actor_name, **titles)
+        values = {side: str(entry.details.get(side, "")) for side in ("old", "new")}
+        tags = {side: ", ".join(entry.details.get(side, [])) for side in ("added", "removed")}
+        yield Event(entry.at, EVENTS.get(entry.action, entry.action), entry.actor_name, **values, **tags)
 
 
 def _attempts(document: Document) -> Iterator[Event]:

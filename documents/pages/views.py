@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -13,13 +13,15 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import push_url, replace_url
 
 from dms_project.tenancy import PUBLIC, current
-from documents import listing
+from documents import labels, listing
 from documents.conf import conf
 from documents.downloads import download as download_of
+from documents.filters import FileType
 from documents.lookup import current_version
-from documents.models import Document
+from documents.models import Correspondent, Document, Tag
 from documents.pages import errors
 from documents.pages.access import PageRequest, page
+from documents.pages.asked import Asked, page_number
 from documents.pages.file_kinds import FileKind, kind_of
 from documents.pages.states import State, state_of, states_of
 from documents.pages.text import text_around
@@ -27,9 +29,6 @@ from documents.pages.timeline import timeline
 from documents.pages.words import STEP_ENDINGS, STEPS, problem
 from documents.processing.media_types import can_be_drawn
 from documents.search import MAX_QUERY_CHARACTERS
-from documents.states import DocumentStatus
-
-_MAX_PAGE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -52,20 +51,21 @@ def home(request: HttpRequest) -> HttpResponseBase:
 @page
 def documents(request: PageRequest) -> HttpResponseBase:
     """List or search documents. htmx gets the results alone."""
-    words = request.GET.get("q", "")[:MAX_QUERY_CHARACTERS]
-    status = request.GET.get("status", "")
-    chosen = DocumentStatus(status) if status in DocumentStatus.values else None
-    context = _list(request, words=words, status=chosen) | {"words": words.strip(), "status": chosen}
+    asked = Asked.of(request)
+    context = _list(asked.page, words=asked.words, filters=asked.filters)
+    context |= {"asked": asked, "words": asked.words, "status": asked.filters.status}
     if request.htmx and not request.htmx.history_restore_request:
-        return _with_url(request, render(request, "documents/_results.html", context))
-    return render(request, "documents/list.html", context)
+        return _with_url(request, asked, render(request, "documents/_results.html", context))
+    names = {"tags": labels.names(Tag), "correspondents": labels.names(Correspondent), "types": FileType.choices}
+    return render(request, "documents/list.html", context | names)
 
 
 @require_safe
 @page
 def trash(request: PageRequest) -> HttpResponseBase:
     """List what lies in the trash."""
-    return render(request, "documents/trash.html", _list(request, trashed=True))
+    asked = Asked("", listing.ALL, page_number(request))
+    return render(request, "documents/trash.html", _list(asked.page, trashed=True) | {"asked": asked})
 
 
 @require_safe
@@ -96,7 +96,9 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
         "drawable": can_be_drawn(version.mime_type),
         "state": state_of(shown),
         "steps": _steps(shown),
-        "text": text_around(version, _number(request, "page"), words),
+        "text": text_around(version, page_number(request), words),
+        "notes": list(shown.notes.order_by("pk")),
+        "correspondents": labels.names(Correspondent),
         "events": timeline(shown),
         "words": words,
     }
@@ -111,9 +113,8 @@ def download(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     return download_of(request, current_version(document_id))
 
 
-def _list(request: PageRequest, **wanted: Any) -> dict[str, Any]:
+def _list(number: int, **wanted: Any) -> dict[str, Any]:
     """Return what the templates of lists need. Behind the last page comes the last page."""
-    number = _number(request, "page")
     found = listing.find(page=number, **wanted)
     last = max(1, -(-found.count // listing.PAGE_SIZE))
     if number > last:
@@ -157,15 +158,10 @@ def _steps(document: Document) -> list[dict[str, Any]]:
     return steps
 
 
-def _number(request: HttpRequest, name: str) -> int:
-    text = request.GET.get(name, "")
-    return min(max(int(text), 1), _MAX_PAGE) if text.isascii() and text.isdigit() and len(text) < 10 else 1
-
-
-def _with_url(request: PageRequest, response: HttpResponse) -> HttpResponse:
+def _with_url(request: PageRequest, asked: Asked, response: HttpResponse) -> HttpResponse:
     """Have the address follow the search: a step back leads to before the search, not to each letter of it."""
-    asked = {name: value for name, value in request.GET.items() if value and (name, value) != ("page", "1")}
-    url = f"{reverse('documents:list')}{'?' if asked else ''}{urlencode(asked)}"
+    query = asked.address(page=asked.page if asked.page > 1 else "")
+    url = reverse("documents:list") + (query if query != "?" else "")
     before = request.htmx.current_url_abs_path or ""
     if before == url:
         return response

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from documents.exceptions import InvalidValue
 from documents.states import AuditAction
 
 Words = str | Promise
@@ -108,6 +109,13 @@ EVENTS: dict[str, Words] = {
     AuditAction.TRASHED: _("Moved to the trash"),
     AuditAction.RESTORED: _("Restored from the trash"),
     AuditAction.REPROCESSED: _("Sent to be read again"),
+    AuditAction.TAGGED: _("Tags changed"),
+    AuditAction.CORRESPONDENT_SET: _("Correspondent changed"),
+    AuditAction.DATED: _("Date changed"),
+    AuditAction.NOTED: _("Note written"),
+    AuditAction.NOTE_REMOVED: _("Note removed"),
+    AuditAction.PURGED: _("Deleted for good"),
+    AuditAction.IMPORTED: _("Imported"),
 }
 
 ATTEMPTS: dict[str, Words] = {
@@ -117,6 +125,21 @@ ATTEMPTS: dict[str, Words] = {
     "worker_died": _("Reading was interrupted"),
     "cancelled": _("Reading was cancelled"),
 }
+
+
+_REFUSED = {
+    "title_empty": _("A title needs at least one visible character. Nothing was changed."),
+    "comma": _("A tag can’t have a comma. Nothing was changed."),
+    "too_many_tags": _("These are too many tags. Nothing was changed."),
+    "name_too_long": _("A name can’t be so long. Nothing was changed."),
+    "note_empty": _("A note needs at least one visible character."),
+    "note_too_long": _("This note is too long. It was not kept."),
+}
+
+
+def refused(error: InvalidValue) -> Words:
+    """Return the words for a value that can't be kept."""
+    return _REFUSED.get(error.code, str(error))
 
 
 def problem(reason: str, step: str = "") -> Problem:

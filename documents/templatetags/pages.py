@@ -1,6 +1,10 @@
 """What the templates of the pages need beside Django's own tags."""
 
+from __future__ import annotations
+
 from datetime import datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django import template
 from django.utils.formats import date_format
@@ -9,6 +13,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dms_project.tenancy import current
 from documents.conf import conf
+from documents.models import Document
+from documents.schemas import names_of_tags
+
+if TYPE_CHECKING:
+    from documents.pages.asked import Asked
 
 register = template.Library()
 
@@ -21,11 +30,30 @@ _ICONS = {
     "trash": "<path d='M4 7h16M9 7V4h6v3m3 0-1 13H7L6 7m4 4v5m4-5v5'/>",
     "again": "<path d='M20 11a8 8 0 1 0-2.3 6.7M20 5v6h-6'/>",
     "edit": "<path d='m4 20 1-4L16 5l3 3L8 19zM14 7l3 3'/>",
+    "filter": "<path d='M4 6h16M7 12h10M10 18h4'/>",
     "back": "<path d='M15 5l-7 7 7 7'/>",
     "done": "<path d='m5 13 4.5 4.5L19 7'/>",
     "failed": "<path d='M6 6l12 12M18 6 6 18'/>",
     "skipped": "<path d='M6 12h12'/>",
 }
+
+
+@register.simple_tag
+def list_address(asked: Asked, **changed: str | int) -> str:
+    """Return the address of a list with some parameters changed."""
+    return asked.address(**changed)
+
+
+@register.simple_tag
+def parameters(**values: str) -> str:
+    """Return parameters for an address."""
+    return urlencode(values)
+
+
+@register.filter
+def tags(document: Document) -> list[str]:
+    """Return the names of a document's tags."""
+    return names_of_tags(document)
 
 
 @register.simple_tag

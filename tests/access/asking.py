@@ -10,9 +10,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.access.world import DOCUMENT, JOB, House, Ids
+from tests.access.world import DOCUMENT, JOB, NOTE, House, Ids
 
 _PLACEHOLDER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>.*?\)")
+API = ("/api/documents", "/api/jobs", "/api/tags", "/api/correspondents")
 _NO_DOCUMENT = "00000000-0000-4000-8000-000000000000"
 _WRITES = re.compile(r'(?:INSERT INTO|UPDATE|DELETE FROM) "?([\w".]+?)"? ')
 # Written whoever asks: that a session begins or ends, that a token was used.
@@ -48,6 +49,8 @@ def url_of(path: str, ids: Ids) -> str:
                 return str(ids.get(DOCUMENT, _NO_DOCUMENT))
             case "job_id":
                 return str(ids[JOB])
+            case "note_id":
+                return str(ids.get(NOTE, 0))
             case "app_label":
                 return "documents"
             case "url":
@@ -62,7 +65,7 @@ def url_of(path: str, ids: Ids) -> str:
 def ask(house: House, role: str, method: str, url: str, *, host: str) -> Answer:
     """Send a request to a host as somebody of a house, by token where the API is called; take back what it did."""
     browser = house.browser(role, host)
-    headers = house.bearer(role) if url.startswith(("/api/documents", "/api/jobs")) else {}
+    headers = house.bearer(role) if url.startswith(API) else {}
     return send(browser, method, url, headers)
 
 
@@ -88,8 +91,10 @@ def _request(browser: Client, method: str, url: str, headers: dict[str, str]) ->
         file = BytesIO(b"new")
         file.name = "new.txt"
         return browser.post(url, {"file": file}, headers=headers)
+    if method == "POST" and url.startswith("/api/") and url.endswith("/notes"):
+        return browser.post(url, json.dumps({"text": "New"}), "application/json", headers=headers)
     if method == "POST":
-        return browser.post(url, {"title": "New", "post": "yes"}, headers=headers)
+        return browser.post(url, {"title": "New", "text": "New", "post": "yes"}, headers=headers)
     if method == "PATCH":
         return browser.patch(url, json.dumps({"title": "New"}), "application/json", headers=headers)
     return browser.generic(method, url, headers=headers)

@@ -27,7 +27,7 @@ HELPERS: dict[str, Callable[[], Any]] = {
     "the list": lambda: listing.find(),
     "a search": lambda: listing.find(words="shared"),
     "the trash": lambda: listing.find(trashed=True),
-    "the list of the API": lambda: listing.list_documents(words="shared", status=None, page=1),
+    "the list of the API": lambda: listing.list_documents(words="shared", page=1),
     "documents by id": lambda: listing.of_ids([ID]),
     "a version": lambda: current_version(ID),
     "states": lambda: (states_of(Document.objects.filter(pk=ID)), current_version(ID)),

@@ -12,13 +12,13 @@ from dms_project.tenancy import PUBLIC, use
 from dms_project.tenancy.models import Tenant
 from dms_project.tokens.models import ApiToken
 from documents import thumbnails
-from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion
+from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from tests.documents.http import Api
 
 HOSTS = {"acme": "acme.localhost", "globex": "globex.localhost", PUBLIC: "localhost"}
-DOCUMENT, JOB = "documents/document", "jobqueue/processingjob"
+DOCUMENT, JOB, NOTE = "documents/document", "jobqueue/processingjob", "documents/note"
 
 Ids = dict[str, Any]
 
@@ -86,6 +86,7 @@ def furnish(name: str, first_id: int) -> House:
             entry[DOCUMENT], trashed = _two_documents(Api(name, user), first_id)
             AuditEntry.objects.create(pk=first_id, action="renamed", document_id=entry[DOCUMENT])
             entry["documents/auditentry"] = first_id
+            entry[NOTE] = Note.objects.create(pk=first_id, document_id=entry[DOCUMENT], text="note").pk
             house.trashed = entry | {DOCUMENT: trashed}
     house.ids = entry
     return house

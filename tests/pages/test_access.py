@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from documents.models import AuditEntry, Document
+from documents.models import AuditEntry, Document, Note
 from documents.pages.urls import urlpatterns
 from tests.documents.servers import use_storage
 from tests.pages import made
 
 NAMES = [pattern.name for pattern in urlpatterns]
-ACTIONS = ["rename", "trash", "restore", "reprocess"]
+ACTIONS = ["edit", "trash", "restore", "reprocess", "add_note", "remove_note"]
 OF_A_DOCUMENT = ["document", "download", *ACTIONS]
 
 
@@ -33,7 +33,10 @@ def stranger(tenant: str) -> Client:
 
 
 def url_of(name: str, document_id: UUID | None = None) -> str:
-    ids = {"document_id": document_id or uuid4()} if name in OF_A_DOCUMENT else {}
+    ids: dict[str, object] = {"document_id": document_id or uuid4()} if name in OF_A_DOCUMENT else {}
+    if name == "remove_note":
+        note = Note.objects.create(document_id=document_id, text="A note") if document_id else None
+        ids["note_id"] = note.pk if note else 1
     return reverse(f"documents:{name}", kwargs=ids)
 
 
@@ -68,14 +71,14 @@ def test_no_page_is_kept_by_a_browser_or_a_proxy(name: str, client: Client) -> N
 @pytest.mark.parametrize("name", ACTIONS)
 def test_an_action_needs_the_token_of_the_form_and_is_written_down(name: str, client: Client) -> None:
     document = made.document(trashed=name == "restore")
-    url = url_of(name, document.pk)
+    url, form = url_of(name, document.pk), {"title": "New", "text": "A note"}
 
-    refused = client.post(url, {"title": "New"})
+    refused = client.post(url, form)
     assert refused.status_code == 403
     assert "This form has expired" in refused.content.decode()
     assert not AuditEntry.objects.exists()
 
-    assert client.post(url, {"title": "New", "csrfmiddlewaretoken": token(client)}).status_code == 302
+    assert client.post(url, form | {"csrfmiddlewaretoken": token(client)}).status_code == 302
     assert AuditEntry.objects.get().actor_name == "ada"
 
 
@@ -99,6 +102,7 @@ def test_every_answer_carries_a_policy_for_the_browser(client: Client) -> None:
 QUESTIONS = [
     *("page=0", "page=-1", "page=999999999999999999999999999999", "page=1e3", "page=\u0663"),
     *("status=unknown", "status=", "q=%00", "q=%ff%fe", "q=<->%20%26%20:*", "q='\"", "q=%22unclosed", "q=%25_"),
+    *("tag=", "tag=x&tag=y", "type=x", "since=2026-02-30", "since=x&until=0001-01-01", "until=9999-12-31"),
     *("q=\u2018\u2019\u02bb\uff07", "q=%F0%9F%97%9D", "q=" + "a" * 3000),
 ]
 

@@ -53,8 +53,8 @@ def test_a_day_at_the_office(worker: None, ada: Person) -> None:
     expect(page.locator("#about")).to_contain_text("Sent to be read again by ada")
 
     # A better title, the trash, and back.
-    page.get_by_text("Change title").click()
-    page.get_by_label("Title").fill("Minutes, locked")
+    page.get_by_text("Edit", exact=True).click()
+    page.get_by_label("Title", exact=True).fill("Minutes, locked")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("h1")).to_have_text("Minutes, locked")
     page.get_by_role("button", name="Move to trash").click()

@@ -73,8 +73,8 @@ def test_a_title_is_shown_as_it_was_typed(title: str, ada: Person) -> None:
     page = ada.page
     ada.upload(File("note.txt", b"note"))
     ada.document("note")
-    page.get_by_text("Change title").click()
-    page.get_by_label("Title").fill(title)
+    page.get_by_text("Edit", exact=True).click()
+    page.get_by_label("Title", exact=True).fill(title)
     page.get_by_role("button", name="Save").click()
 
     expect(page.locator("h1")).to_have_text(title)

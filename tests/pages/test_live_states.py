@@ -119,13 +119,13 @@ def test_an_open_document_shows_its_text_when_it_has_been_read_and_keeps_a_half_
     ada.upload(File("Note.txt", b"The zeppelin is late."))
     ada.document("Note")
     expect(page.get_by_text("The text appears here")).to_be_visible()
-    page.get_by_text("Change title").click()
-    page.get_by_label("Title").fill("Half a ti")
+    page.get_by_text("Edit", exact=True).click()
+    page.get_by_label("Title", exact=True).fill("Half a ti")
 
     with site.worker():
         expect(page.locator(".prose")).to_have_text("The zeppelin is late.", timeout=30_000)
 
-    expect(page.get_by_label("Title")).to_have_value("Half a ti")
+    expect(page.get_by_label("Title", exact=True)).to_have_value("Half a ti")
     expect(page.locator("#facts .chip")).to_have_text("Ready")
     expect(page.get_by_role("button", name="Read again")).to_be_visible()
 
