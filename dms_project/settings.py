@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "dms_project.tokens",
     "dms_project.operators",
     "jobqueue",
+    "jobqueue.tenants",
     "documents",
 ]
 
@@ -127,7 +128,7 @@ CACHES = {
 DATABASE_ROUTERS = ["dms_project.tenancy.routers.TenancyRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-JOBQUEUE = {"TENANTS": "dms_project.tenancy.fleet"}
+JOBQUEUE = {"TENANTS": "dms_project.tenancy.fleet", "LEDGER": "jobqueue.tenants.ledger.WakeupLedger"}
 
 # --- Files -----------------------------------------------------------------------------------------------------------
 

@@ -37,9 +37,13 @@ class JobQueueSettings:
     #: Dotted path of a module or object with ``names()`` and ``use(name)``: the tenants that a worker serves.
     #: None: a single schema.
     tenants: str | None = None
+    #: Dotted path of the ledger that says which tenants have something to do. None: each of them is asked.
+    ledger: str | None = None
+    #: In how long the fleet looks into every tenant once, whatever the ledger says.
+    sweep_interval: timedelta = timedelta(minutes=30)
 
     def __post_init__(self) -> None:
-        for name in ("stale_lock_after", "poll_interval", "shutdown_grace"):
+        for name in ("stale_lock_after", "poll_interval", "shutdown_grace", "sweep_interval"):
             self._demand(name, timedelta, above=timedelta(0))
         for name in ("sign_of_life_grace", "timeout"):
             if getattr(self, name) is not None:
@@ -51,8 +55,9 @@ class JobQueueSettings:
                 raise ImproperlyConfigured(
                     f"JOBQUEUE[{name.upper()!r}] is {getattr(self, name)!r}: give True or False."
                 )
-        if self.tenants is not None:
-            self._demand("tenants", str, above="")
+        for name in ("tenants", "ledger"):
+            if getattr(self, name) is not None:
+                self._demand(name, str, above="")
 
     def _demand(self, name: str, kind: type, *, above: Any) -> None:
         value = getattr(self, name)

@@ -15,6 +15,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
     "jobqueue",
+    "jobqueue.tenants",
     "tests.testjobs",
 ]
 TENANCY_TENANT_APPS: list[str] = []

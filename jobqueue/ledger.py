@@ -1,0 +1,50 @@
+"""Where a worker learns which of many tenants have something to do, so that it needn't ask each of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, cast
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from jobqueue.conf import conf
+
+
+class Ledger(Protocol):
+    """What ``JOBQUEUE["LEDGER"]`` names: a class; each thread that asks makes an object of it with an alias."""
+
+    def look(self) -> Mapping[str, float]:
+        """Return the tenants with something to do, now or soon, each with the moment by ``time.monotonic``.
+
+        One statement. Among them may be some that no longer exist.
+        """
+
+    def settle(self, tenant: str) -> bool:
+        """Strike the tenant out if it has nothing to do, or note when it has; return whether that was possible.
+
+        The tenant must be the active one, inside a transaction.
+        """
+
+    def forget(self, tenant: str) -> None:
+        """Strike out a tenant that doesn't exist."""
+
+    def sweep(self, names: Callable[[], Sequence[str]]) -> float:
+        """Look into some tenants whether the ledger has them, and return after how many seconds to do it again.
+
+        Many workers that call it look into each of ``names`` once in ``JOBQUEUE["SWEEP_INTERVAL"]``.
+        """
+
+
+def ledger(using: str) -> Ledger | None:
+    """Return a ledger for a database, as the settings name it; None: every tenant is asked.
+
+    Raises:
+        ImproperlyConfigured: It can't be imported.
+    """
+    path = conf().ledger
+    if path is None:
+        return None
+    try:
+        made = import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(f"JOBQUEUE['LEDGER'] names {path!r}, which can't be imported: {error}") from error
+    return cast(Ledger, made(using))

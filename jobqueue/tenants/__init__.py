@@ -1,0 +1,1 @@
+"""One fleet of workers for thousands of tenants, each with a schema of its own. The core knows nothing of it."""
