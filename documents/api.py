@@ -55,6 +55,7 @@ _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.NoteNotFound, 404, "note_not_found"),
     (exceptions.InvalidValue, 400, "invalid_value"),
     (exceptions.EmptyFile, 400, "empty_file"),
+    (exceptions.FileTooLarge, 413, "file_too_large"),
     (exceptions.TypeRefused, 415, "type_refused"),
     (exceptions.ObjectMissing, 410, "original_missing"),
     (exceptions.ObjectDamaged, 410, "original_damaged"),

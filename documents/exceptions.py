@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from django.core.exceptions import RequestDataTooBig
+
 
 class DocumentsError(Exception):
     """Root of the app's errors. Not raised itself."""
@@ -36,6 +38,10 @@ class EmptyFile(UploadRefused):
 
 class TypeRefused(UploadRefused):
     """Files of this type are not taken in."""
+
+
+class FileTooLarge(UploadRefused, RequestDataTooBig):
+    """The file has more than ``DMS_MAX_UPLOAD_BYTES``. Where nobody catches it, Django answers as to any such body."""
 
 
 class StorageError(DocumentsError):

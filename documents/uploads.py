@@ -9,12 +9,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.core.files.uploadhandler import FileUploadHandler
-from ninja.errors import HttpError
+from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 
 from documents.conf import conf
-from documents.exceptions import StorageFull, StorageUnavailable
+from documents.exceptions import FileTooLarge, StorageFull, StorageUnavailable
 
+# Nothing else takes files: what forms bring elsewhere is read and forgotten.
+_TAKES_FILES = "/api/"
 # What a multipart body holds beside the file: boundaries, headers, the other fields.
 _ENVELOPE_BYTES = 2**20
 
@@ -55,6 +56,8 @@ class DocumentUploadHandler(FileUploadHandler):
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
+        if self.request is None or not self.request.path.startswith(_TAKES_FILES):
+            raise SkipFile
         with self._writing():
             self.file = ReceivedFile(self.file_name or "", self.content_type)
         self._digest = hashlib.sha256()
@@ -91,5 +94,5 @@ class DocumentUploadHandler(FileUploadHandler):
             raise StorageFull(message) if full else StorageUnavailable(message) from error
 
 
-def _too_large() -> HttpError:
-    return HttpError(413, f"The file is larger than the {conf.max_upload_bytes} bytes allowed.")
+def _too_large() -> FileTooLarge:
+    return FileTooLarge(f"The file is larger than the {conf.max_upload_bytes} bytes allowed.")
