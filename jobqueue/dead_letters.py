@@ -95,12 +95,23 @@ def of_cause(jobs: QuerySet[ProcessingJob], cause: str) -> QuerySet[Any]:
 
 
 def with_words(jobs: QuerySet[ProcessingJob], words: str) -> QuerySet[Any]:
-    """Return the dead letters among ``jobs`` in whose cause these words stand, in this order, in any case."""
-    return _with_cause(jobs).filter(cause__icontains=words)
+    """Return the dead letters among ``jobs`` in the first line of whose errors these words stand, in any case."""
+    return _dead(jobs).annotate(first_line=_first_line()).filter(first_line__icontains=words)
 
 
 def _with_cause(jobs: QuerySet[ProcessingJob]) -> QuerySet[Any]:
+    # Which worker it was is no cause: a job that kills them all does so to a different one each time.
+    nameless = (Value(r"^(worker died) \(.*\)$"), Value(r"\1"))
+    return _dead(jobs).annotate(
+        cause=Func(_first_line(), *nameless, function="regexp_replace", output_field=TextField())
+    )
+
+
+def _first_line() -> Func:
     # Cut before it is split: so the rest of a long text needs not be read.
     beginning = Left("last_error", _CAUSE_MAX_LENGTH)
-    first_line = Func(beginning, Value("\n"), Value(1), function="split_part", output_field=TextField())
-    return jobs.filter(status=JobStatus.DEAD_LETTER).annotate(cause=first_line)
+    return Func(beginning, Value("\n"), Value(1), function="split_part", output_field=TextField())
+
+
+def _dead(jobs: QuerySet[ProcessingJob]) -> QuerySet[ProcessingJob]:
+    return jobs.filter(status=JobStatus.DEAD_LETTER)

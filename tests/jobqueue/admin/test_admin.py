@@ -218,6 +218,21 @@ def test_a_cause_that_begins_like_another_is_another(login: Login, queue: Queue)
     assert ProcessingJob.objects.filter(status=JobStatus.DEAD_LETTER).count() == 2
 
 
+def test_a_job_that_killed_different_workers_is_one_cause_and_each_worker_is_found(login: Login, queue: Queue) -> None:
+    for worker in ("docs1:17", "docs2:4711"):
+        queue.enqueue("test.print", {})
+        queue.fail(queue.dequeue("w1"), f"worker died ({worker})", retry=False)
+    client = login(VIEW, REQUEUE)
+
+    groups = [(group.cause, group.jobs) for group in client.get(CAUSES).context["causes"]]
+    found = client.get(LIST, {"q": "docs2:4711"}).context["cl"].result_list
+    of_cause = client.get(LIST, {"job_type": "test.print", "cause": "worker died"}).context["cl"].result_list
+
+    assert groups == [("worker died", 2)]
+    assert len(found) == 1
+    assert len(of_cause) == 2
+
+
 def test_what_is_no_id_is_refused_and_a_nul_in_the_address_too(login: Login, jobs: Jobs) -> None:
     client = login(VIEW, REQUEUE)
 
