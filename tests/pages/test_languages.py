@@ -33,6 +33,13 @@ def test_the_browsers_language_is_used_until_another_is_chosen(client: Client) -
     assert "The trash is empty" in client.get("/trash/", headers=german).content.decode()
 
 
+def test_each_language_is_offered_by_its_own_name(client: Client) -> None:
+    for language in ("de", "en"):
+        page = client.get("/", headers={"Accept-Language": language}).content.decode()
+        assert "Deutsch</button>" in page
+        assert "English</button>" in page
+
+
 def test_choosing_a_language_leads_nowhere_else(client: Client) -> None:
     assert client.post("/language", {"language": "de", "next": "https://example.com/"}).url == "/"
 

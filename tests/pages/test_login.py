@@ -1,5 +1,6 @@
 """Logging in and out, and the limit on guessing."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -33,6 +34,13 @@ def log_in(tenant: str, password: str, name: str = "ada", path: str = "/login/",
 def fail(tenant: str, times: int = throttle.FAILURES_PER_NAME, **how: str) -> None:
     for number in range(times):
         assert not log_in(tenant, f"guess {number}", **how)
+
+
+def test_after_a_wrong_password_one_goes_on_with_the_password(tenant: str) -> None:
+    client = Client(headers={"host": f"{tenant}.localhost"})
+    first, second = client.get("/login/"), client.post("/login/", {"username": "ada", "password": "wrong"})
+    focused = [re.findall(r'<input id="(\w+)"[^>]* autofocus', answer.content.decode()) for answer in (first, second)]
+    assert focused == [["id_username"], ["id_password"]]
 
 
 def test_a_login_leads_to_where_one_wanted_to_go(tenant: str) -> None:
