@@ -1,9 +1,13 @@
-"""The list of tenants, with what waits, runs and died in each."""
+"""The list of tenants, with what waits, runs and died in each, and the dead letters of all of them."""
 
 from django.contrib import admin
 from django.db import Error, transaction
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from dms_project.operators.fleet_desk import FleetCausesView, address
 from dms_project.tenancy import TenantNotFound, use
 from dms_project.tenancy.admin import TenantAdmin
 from dms_project.tenancy.models import Tenant
@@ -18,6 +22,11 @@ class TenantAtWorkAdmin(TenantAdmin):
 
     list_display = ["schema_name", "pending", "oldest", "processing", "dead_letters", "created_at"]
     list_per_page = 25
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page of dead letters."""
+        dead_letters = self.admin_site.admin_view(FleetCausesView.as_view(model_admin=self))
+        return [path("dead-letters/", dead_letters, name="tenancy_tenant_dead_letters"), *super().get_urls()]
 
     @admin.display(description="pending jobs")
     def pending(self, tenant: Tenant) -> str:
@@ -38,10 +47,12 @@ class TenantAtWorkAdmin(TenantAdmin):
         return _number(counts.processing) if counts else "-"
 
     @admin.display(description="dead letters")
-    def dead_letters(self, tenant: Tenant) -> str:
-        """How many jobs wait for a person."""
+    def dead_letters(self, tenant: Tenant) -> SafeString | str:
+        """How many jobs wait for a person, and the way to them."""
         counts = _counts(tenant)
-        return _number(counts.dead_letter) if counts else "-"
+        if not counts or not counts.dead_letter:
+            return "0" if counts else "-"
+        return format_html('<a href="{}">{}</a>', address(tenant.schema_name), _number(counts.dead_letter))
 
 
 def _counts(tenant: Tenant) -> Counts | None:

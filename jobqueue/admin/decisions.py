@@ -21,7 +21,8 @@ _ASK_ABOVE = 100
 _BATCH = 1_000
 #: Many jobs requeued at once become due within this time, so that what killed them isn't hit by all of them at once.
 _SPREAD_PER_JOB = timedelta(milliseconds=10)
-_PAST = {"requeue": "requeued", "discard": "discarded"}
+#: What is said of those that a verb was applied to.
+PAST = {"requeue": "requeued", "discard": "discarded"}
 
 
 def decide(
@@ -37,7 +38,12 @@ def decide(
 
 
 def decide_and_record(request: HttpRequest, jobs: QuerySet[ProcessingJob], verb: str) -> Decided:
-    """Requeue or discard in batches, each a short transaction together with its audit entries."""
+    """Requeue or discard with an audit entry about each job."""
+    return decide_in_batches(jobs, verb, lambda ids: _record(request, jobs.db, ids, verb))
+
+
+def decide_in_batches(jobs: QuerySet[ProcessingJob], verb: str, record: Callable[[list[int]], None]) -> Decided:
+    """Requeue or discard in batches, each a short transaction in which its ids are recorded, too."""
     using = jobs.db
     queue = Queue(using)
     act: dict[str, Callable[[list[int]], Decided]] = {
@@ -48,7 +54,8 @@ def decide_and_record(request: HttpRequest, jobs: QuerySet[ProcessingJob], verb:
     for batch in _batches(jobs):
         with transaction.atomic(using):
             part = act[verb](batch)
-            _record(request, using, part.done, verb)
+            if part.done:
+                record(part.done)
         decided += part
     return decided
 
@@ -70,18 +77,18 @@ def report(model_admin: admin.ModelAdmin, request: HttpRequest, decided: Decided
     """Tell the user what was done and what was refused."""
     done, refused = len(decided.done), len(decided.refused)
     if done:
-        model_admin.message_user(request, f"{_jobs(done)} {_PAST[verb]}.", messages.SUCCESS)
+        model_admin.message_user(request, f"{_jobs(done)} {PAST[verb]}.", messages.SUCCESS)
     if refused:
         job_id, why = next(iter(decided.refused.items()))
-        text = f"{_jobs(refused)} refused, since only dead letters can be {_PAST[verb]}: job {job_id} is {why}."
+        text = f"{_jobs(refused)} refused, since only dead letters can be {PAST[verb]}: job {job_id} is {why}."
         model_admin.message_user(request, text, messages.WARNING)
 
 
 def _record(request: HttpRequest, using: str, ids: list[int], verb: str) -> None:
-    if not ids or request.user.pk is None:
+    if request.user.pk is None:
         return
     jobs = ProcessingJob.objects.using(using).filter(pk__in=ids).only("pk", "job_type")
-    LogEntry.objects.log_actions(request.user.pk, jobs, CHANGE, f"{_PAST[verb].capitalize()} in the admin.")
+    LogEntry.objects.log_actions(request.user.pk, jobs, CHANGE, f"{PAST[verb].capitalize()} in the admin.")
 
 
 def _question(model_admin: admin.ModelAdmin, request: HttpRequest, how_many: int, verb: str) -> HttpResponse:
