@@ -15,14 +15,14 @@ from django.db import connection, transaction
 from jobqueue.backoff import constant
 from jobqueue.exceptions import DeadLetter
 from jobqueue.handlers import JobContext, job_handler
-from tests.testjobs import completing, ledger, limited, sudden_death
+from tests.testjobs import completing, ledger, limited, sudden_death, work
 from tests.testjobs.misbehaviour import LEAVE, RAISE, RETURN
 
 AT_ONCE = constant(timedelta(0))
 
 sudden_death.arrange()
 
-__all__ = ["completing", "limited"]  # whose handlers are registered
+__all__ = ["completing", "limited", "work"]  # whose handlers are registered
 
 match os.environ.get("JOBQUEUE_TEST_ISOLATED"):
     case "yes":  # else each worker would have a process more
@@ -61,7 +61,7 @@ def sleep(context: JobContext) -> None:
     until = context.payload.get("until")
     deadline = time.monotonic() + context.payload.get("seconds", 60)
     while time.monotonic() < deadline and not (until and Path(until).exists()):
-        time.sleep(0.02)
+        threading.Event().wait(0.02)  # time.sleep() fails under the library that fakes clocks
     if context.payload.get("offline"):
         return
     ledger.write("held", job=context.job.pk, schema=ledger.current_schema(), held=context.still_held())
