@@ -58,6 +58,8 @@ class FaultyConnection:
         self.delay = 0.0
         #: Whether new connections are taken.
         self.open = True
+        #: How many have been tried.
+        self.connected = 0
         #: Where new connections lead.
         self.target = (target_host, target_port)
         self._links: set[Link] = set()
@@ -80,6 +82,10 @@ class FaultyConnection:
         self._triggers.append(Trigger(text, act, after))
         return self._triggers[-1]
 
+    def forget_triggers(self) -> None:
+        """Do nothing of what hasn't been done yet."""
+        self._triggers.clear()
+
     def close(self) -> None:
         """End every connection and take no more."""
         self.mode = "refuse"
@@ -96,6 +102,7 @@ class FaultyConnection:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
+        self.connected += 1
         with client, suppress(OSError):
             if self.mode == "refuse" or not self.open:
                 return
@@ -137,7 +144,8 @@ class FaultyConnection:
         link.armed += [each for each in self._triggers if each.after in data and each not in link.armed]
         trigger = next((each for each in self._triggers if each.text in data and each in link.armed), None)
         if trigger:
-            self._triggers.remove(trigger)
+            with suppress(ValueError):  # another connection was quicker, or it was forgotten
+                self._triggers.remove(trigger)
         act = trigger.act if trigger else ""
         if act in ("", "lose the answer"):
             link.server.sendall(data)
