@@ -15,7 +15,7 @@ lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=fals
 	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check fmt test test-faults reset-test-env bench bench-peers
+.PHONY: help install run check fmt test test-faults soak reset-test-env bench bench-peers
 .PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
 
 help: ## List the targets
@@ -68,7 +68,10 @@ test: $(installed) ## Run the tests (ARGS="tests/house -k tokens"), on an embedd
 	@$(python) -m scripts.run_tests $(ARGS)
 
 test-faults: $(installed) ## Break everything beneath the queue, the long form: some minutes
-	@$(python) -m scripts.run_tests tests/faults -m "" $(ARGS)
+	@$(python) -m scripts.run_tests tests/faults tests/jobqueue/test_model_of_states.py -m "" -p tests.faults.report $(ARGS)
+
+soak: $(installed) ## Random faults against working workers for SOAK_MINUTES (default 10), then a verdict (SOAK_SEED)
+	@$(python) -m tests.faults.soak
 
 reset-test-env: $(installed) ## End what an aborted test run left behind, drop and rebuild the test databases
 	@VENV="$(VENV)" scripts/reset-test-env
