@@ -1,6 +1,7 @@
 """The text of a failure, made so that it can always be stored."""
 
 import traceback
+from types import TracebackType
 
 MAX_BYTES = 16 * 1024
 _SUMMARY_MAX_CHARACTERS = 500
@@ -32,9 +33,19 @@ def _with_traceback(error: BaseException) -> str:
         if seen is None:
             break
         lines.append(f"{_name(seen)}, most recent call last:")
-        lines += [line.rstrip() for line in traceback.format_tb(seen.__traceback__, limit=-20)]
+        lines += [line.rstrip() for line in traceback.format_tb(_beyond_the_queue(seen.__traceback__), limit=-20)]
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
     return "\n".join(lines)
+
+
+def _beyond_the_queue(frames: TracebackType | None) -> TracebackType | None:
+    """Leave out the way to the handler, which is the same for all; an error of the queue's own keeps it."""
+    rest = frames
+    while rest is not None:
+        if str(rest.tb_frame.f_globals.get("__name__")).partition(".")[0] != "jobqueue":
+            return rest
+        rest = rest.tb_next
+    return frames
 
 
 def _name(error: BaseException) -> str:

@@ -227,6 +227,7 @@ def test_errors_tell_class_and_traceback_as_python_prints_them(queue: Queue) -> 
     assert first.traceback == "ValueError: no: luck\n"
     assert last.traceback.endswith("ValueError: no: luck\n")
     assert last.traceback.count("Traceback (most recent call last):\n") == 2
+    assert "/jobqueue/" not in last.traceback  # the way to the function is the queue's own business
     assert last.traceback.index('KeyError("first")') < last.traceback.index("ValueError(message)")
     assert row(job_of(result)).status == "dead_letter"
 
