@@ -15,7 +15,7 @@ lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=fals
 	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check fmt test test-faults soak reset-test-env bench bench-peers
+.PHONY: help install run check fmt test test-faults soak reset-test-env bench bench-search bench-peers
 .PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
 
 help: ## List the targets
@@ -78,6 +78,9 @@ reset-test-env: $(installed) ## End what an aborted test run left behind, drop a
 
 bench: $(installed) ## Measure the queue beside its goals (ARGS="--quick --only drain"; --help lists all)
 	@$(python) -m scripts.bench $(ARGS)
+
+bench-search: $(installed) ## Measure the search over 100,000 documents beside its goal (ARGS="--documents 10000")
+	@$(python) -m scripts.bench_search $(ARGS)
 
 bench-peers: $(installed_peers) ## Install the queues that `make bench` compares with, into an environment of their own
 

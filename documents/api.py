@@ -35,7 +35,7 @@ from documents.schemas import (
     Problem,
     UploadOut,
 )
-from documents.search import MAX_QUERY_CHARACTERS
+from documents.search_query import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 from documents.uploads import ReceivedFile
 from jobqueue.exceptions import JobNotFound

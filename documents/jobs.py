@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-from documents import results, thumbnails
+from documents import results, thumbnails, vocabulary
 from documents.conf import conf
 from documents.exceptions import StorageError
 from documents.lifecycle import JOB_TYPE
@@ -48,6 +48,7 @@ def process(context: JobContext) -> dict[str, Any]:
     status = _write(version, examined, context)
     if status is None:
         return _STOPPED
+    vocabulary.learn(version)
     return {"status": status.value, "pages": examined.findings.page_count}
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from documents import search
+from documents import search, vocabulary
 from documents.filters import Filters
 from documents.models import Document, DocumentVersion
 from documents.schemas import DocumentOut
@@ -29,10 +30,16 @@ class Listed:
 
 @dataclass(frozen=True)
 class Listing:
-    """One page of a list. ``count``: how many documents there are on all pages."""
+    """One page of a list. ``count``: how many documents there are on all pages.
+
+    ``more``: even more match a search, of which only the newest were compared. ``suggestion``: nothing was found, but
+    this would find something.
+    """
 
     items: list[Listed]
     count: int
+    more: bool = False
+    suggestion: str = ""
 
 
 ALL = Filters()
@@ -47,12 +54,28 @@ def find(*, words: str = "", filters: Filters = ALL, page: int = 1, trashed: boo
     documents = Document.objects.filter(deleted_at__isnull=not trashed)
     documents = filters.apply(documents.order_by("-deleted_at" if trashed else "-created_at", "pk"))
     words = words.strip()
-    if words:
-        documents = search.matching(documents, words)
+    if search.asks_for_something(words):
+        return _search(documents, words, page, narrowed=trashed or filters != ALL)
+    if words:  # nothing but exclusions, or nothing that could be found
+        documents = search.without_excluded(documents, words) if search.excludes_something(words) else documents.none()
     start = (page - 1) * PAGE_SIZE
     shown = list(_with_labels(documents[start : start + PAGE_SIZE]))
-    hits = search.hits(shown, words) if words else {}
-    return Listing([Listed(*both, hits.get(both[0].pk)) for both in _with_versions(shown)], documents.count())
+    return Listing([Listed(*both) for both in _with_versions(shown)], documents.count())
+
+
+def _search(documents: QuerySet[Document], words: str, page: int, *, narrowed: bool) -> Listing:
+    found = search.search(documents, words, narrowed=narrowed)
+    if not found.pages:
+        suggestion = vocabulary.suggest(words)
+        helps = suggestion and search.search(documents, suggestion, narrowed=narrowed).pages
+        return Listing([], 0, suggestion=suggestion if helps else "")
+    start = (page - 1) * PAGE_SIZE
+    pages = dict(islice(found.pages.items(), start, start + PAGE_SIZE))
+    by_id = _with_labels(Document.objects.all()).in_bulk(pages)
+    hits = search.hits(pages, words)
+    shown = [by_id[pk] for pk in pages if pk in by_id]
+    items = [Listed(*both, hits[both[0].pk]) for both in _with_versions(shown)]
+    return Listing(items, len(found.pages), found.more)
 
 
 def of_ids(ids: Iterable[UUID]) -> list[Listed]:
@@ -69,7 +92,7 @@ def list_documents(*, words: str, filters: Filters = ALL, page: int) -> dict[str
     for listed in listing.items:
         item = DocumentOut.fields_of(listed.document, listed.version, interrupted=listed.document.pk in stopped)
         items.append(item | {"page": listed.hit.page, "snippet": listed.hit.snippet} if listed.hit else item)
-    return {"items": items, "count": listing.count}
+    return {"items": items, "count": listing.count, "more": listing.more, "suggestion": listing.suggestion}
 
 
 def interrupted(documents: Iterable[Document]) -> set[UUID]:

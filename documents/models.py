@@ -177,6 +177,18 @@ class Note(models.Model):
         return f"note {self.pk}"
 
 
+class Word(models.Model):
+    """A word that stands, or stood, in a document: what somebody may have meant who mistyped it."""
+
+    text = models.CharField(primary_key=True, max_length=100)
+
+    class Meta:
+        indexes = [GinIndex(fields=["text"], name="words_by_trigram", opclasses=["gin_trgm_ops"])]
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class AuditEntry(models.Model):
     """One thing that happened. The database refuses to change or delete it.
 

@@ -110,6 +110,8 @@ class DocumentsOut(Schema):
 
     items: list[ListedOut]
     count: int
+    more: bool = Field(False, description="more match than are counted: only the newest were compared")
+    suggestion: str = Field("", description="nothing was found, but this would find something")
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

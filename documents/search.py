@@ -1,24 +1,24 @@
 """Full-text search over the pages and titles of the active tenant's documents."""
 
 import html
-import re
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib.postgres.search import SearchHeadline, SearchQuery, SearchQueryCombinable, SearchRank
-from django.db.models import F, FloatField, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, Left
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Left
 
 from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage
-from documents.processing.cleaning import clean_text
+from documents.search_query import parse
 
-# Of a search. In a URL each may take twelve bytes, and a web server takes lines of about 8,000.
-MAX_QUERY_CHARACTERS = 500
+#: So many pages, and so many titles, are compared with each other. Through more of them nobody looks.
+RANKED = 1_000
 
 # Control characters, which no stored text has: what they enclose is marked after the text itself was escaped.
 _START, _STOP = "\x02", "\x03"
-_IDLE_MINUS = re.compile(r"-(?![\w\"])")
 _HEADLINE_CHARACTERS = 100_000
 _TITLE_WEIGHT = 2.0
 
@@ -31,57 +31,123 @@ class Hit:
     snippet: str
 
 
-def matching(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
-    """Return those documents that match a search, best first, annotated with ``page_id``, the best page.
+@dataclass(frozen=True)
+class Found:
+    """``pages``: the documents, best first, and the id of the best page of each; None: only its title matches.
+
+    ``more``: so many match that only the newest were compared.
+    """
+
+    pages: Mapping[UUID, int | None]
+    more: bool = False
+
+
+@dataclass
+class _Best:
+    """How well a document matches. Orders the best first, of equals the newest."""
+
+    created_at: datetime
+    rank: float = 0.0
+    page: int | None = None
+
+    @property
+    def place(self) -> tuple[float, float]:
+        return -self.rank, -self.created_at.timestamp()
+
+
+def search(documents: QuerySet[Document], words: str, *, narrowed: bool) -> Found:
+    """Return those documents that match a search which asks for some word.
 
     Args:
-        words: As one types into a search box: quotes for phrases, ``or``, a minus for words that must not stand there.
-            German and English words are found by their stems, with or without accents. Never an error.
+        words: As one types into a search box: see ``search_query``. German and English words are found by their stems,
+            with or without accents. Never an error.
+        narrowed: Whether ``documents`` are fewer than all that lie outside the trash.
     """
-    query = _query(words)
-    pages = DocumentPage.objects.filter(search=query, version__is_current=True)
-    found = pages.values("version__document").union(Document.objects.filter(title_search=query).values("pk"))
-    best = (
-        pages.filter(version__document=OuterRef("pk"))
-        .annotate(rank=SearchRank(F("search"), query))
-        .order_by("-rank", "number")
-    )
-    rank = Coalesce(Subquery(best.values("rank")[:1]), 0.0, output_field=FloatField())
-    return (
-        documents.filter(pk__in=found)
-        .annotate(
-            page_id=Subquery(best.values("pk")[:1]),
-            rank=rank + SearchRank(F("title_search"), query) * Value(_TITLE_WEIGHT),
-        )
-        .order_by("-rank", "-created_at", "pk")
-    )
+    asked = parse(words)
+    query = _compiled(asked.wanted)
+    documents = without_excluded(documents, words).order_by()
+    newest = _newest_pages(documents, query, narrowed=narrowed or bool(asked.excluded))
+    titles = documents.filter(title_search=query).order_by("-created_at")[: RANKED + 1]
+    best: dict[UUID, _Best] = {}
+    for pk, page, rank, created_at in _ranked(newest[:RANKED], documents, query):
+        best.setdefault(pk, _Best(created_at, rank, page))
+    ranked_titles = titles.annotate(rank=SearchRank(F("title_search"), query) * Value(_TITLE_WEIGHT))
+    count = 0
+    for pk, rank, created_at in ranked_titles.values_list("pk", "rank", "created_at"):
+        best.setdefault(pk, _Best(created_at)).rank += rank
+        count += 1
+    in_order = sorted(best, key=lambda pk: (*best[pk].place, pk))
+    return Found({pk: best[pk].page for pk in in_order}, more=max(len(newest), count) > RANKED)
 
 
-def hits(documents: Iterable[Document], words: str) -> dict[object, Hit]:
-    """Return, by document, the best place of documents that ``matching`` found. One statement for all of them."""
-    page_of = {document.pk: document.page_id for document in documents}  # type: ignore[attr-defined]  # annotated
-    pages = _with_headlines(DocumentPage.objects.filter(pk__in=[pk for pk in page_of.values() if pk]), _query(words))
-    hit_of = {page.pk: Hit(page.number, _snippet(page)) for page in pages}
-    return {document: hit_of.get(page, Hit(None, "")) for document, page in page_of.items()}
+def asks_for_something(words: str) -> bool:
+    """Say whether any word is asked for, and not only left out."""
+    return bool(parse(words).groups)
+
+
+def excludes_something(words: str) -> bool:
+    """Say whether any word is left out."""
+    return bool(parse(words).excluded)
+
+
+def without_excluded(documents: QuerySet[Document], words: str) -> QuerySet[Document]:
+    """Leave out the documents of which a page or the title has a word that a search excludes."""
+    unwanted = parse(words).unwanted
+    if not unwanted:
+        return documents
+    query = _compiled(unwanted)
+    on_pages = DocumentPage.objects.filter(search=query, version__is_current=True)
+    return documents.exclude(pk__in=on_pages.values("version__document")).exclude(title_search=query)
+
+
+def hits(pages: Mapping[UUID, int | None], words: str) -> dict[UUID, Hit]:
+    """Return, by document, the place of its best page. One statement for all of them, none if there are no pages."""
+    ids = [page for page in pages.values() if page]
+    marked = _with_headlines(DocumentPage.objects.filter(pk__in=ids), words) if ids else []
+    hit_of = {page.pk: Hit(page.number, _snippet(page)) for page in marked}
+    return {document: hit_of.get(page or 0, Hit(None, "")) for document, page in pages.items()}
 
 
 def highlighted(pages: QuerySet[DocumentPage], words: str, characters: int) -> dict[int, str]:
     """Return, by the page's id, the first ``characters`` of its text as safe HTML, with the hits in ``<mark>``."""
-    return {page.pk: _snippet(page) for page in _marked(pages, _query(words), characters, highlight_all=True)}
+    if not asks_for_something(words):
+        return {}
+    query = _compiled(parse(words).wanted)
+    return {page.pk: _snippet(page) for page in _marked(pages, query, characters, highlight_all=True)}
 
 
-def _query(words: str) -> SearchQueryCombinable:
-    text, _ = clean_text(words)
-    # A minus that excludes nothing means nothing, and a row of them is more than PostgreSQL can nest.
-    text = _IDLE_MINUS.sub(" ", text)
+def _compiled(text: str) -> SearchQueryCombinable:
     german, english = (
-        SearchQuery(text, config=configuration, search_type="websearch") for configuration in SEARCH_CONFIGURATIONS
+        SearchQuery(text, config=configuration, search_type="raw") for configuration in SEARCH_CONFIGURATIONS
     )
     return german | english
 
 
-def _with_headlines(pages: QuerySet[DocumentPage], query: SearchQueryCombinable) -> QuerySet[DocumentPage]:
+def _newest_pages(documents: QuerySet[Document], query: SearchQueryCombinable, *, narrowed: bool) -> list[int]:
+    """Return the ids of the newest pages that match, at most one more than are ranked.
+
+    To rank a page costs ten times what it costs to find it, so a word that stands everywhere would take seconds.
+    """
+    pages = DocumentPage.objects.filter(search=query)
+    if narrowed:  # else the trash is left out at the end: to look each page's document up here costs more than that
+        pages = pages.filter(version__document__in=documents.values("pk"))
+    # Plus nothing: else PostgreSQL may walk the pages by their key, and unpack the words of each to compare them.
+    newest = pages.order_by((F("pk") + 0).desc()).values_list("pk", flat=True)
+    return list(newest[: RANKED + 1])
+
+
+def _ranked(
+    pages: list[int], documents: QuerySet[Document], query: SearchQueryCombinable
+) -> Iterator[tuple[UUID, int, float, datetime]]:
+    """Yield document, page, rank and day of upload, the best pages first."""
+    chosen = DocumentPage.objects.filter(pk__in=pages, version__is_current=True, version__document__in=documents)
+    ranked = chosen.annotate(rank=SearchRank(F("search"), query)).order_by("-rank", "number")
+    yield from ranked.values_list("version__document", "pk", "rank", "version__document__created_at")
+
+
+def _with_headlines(pages: QuerySet[DocumentPage], words: str) -> QuerySet[DocumentPage]:
     """Annotate the text around the hits."""
+    query = _compiled(parse(words).wanted)
     return _marked(pages, query, _HEADLINE_CHARACTERS, max_words=35, min_words=15, max_fragments=2)
 
 

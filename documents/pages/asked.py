@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from documents.filters import FileType, Filters
 from documents.labels import MAX_TAGS
-from documents.search import MAX_QUERY_CHARACTERS
+from documents.search_query import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 
 _MAX_PAGE = 1_000_000

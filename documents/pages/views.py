@@ -28,7 +28,7 @@ from documents.pages.text import text_around
 from documents.pages.timeline import timeline
 from documents.pages.words import STEP_ENDINGS, STEPS, problem
 from documents.processing.media_types import can_be_drawn
-from documents.search import MAX_QUERY_CHARACTERS
+from documents.search_query import MAX_QUERY_CHARACTERS
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,8 @@ def _list(number: int, **wanted: Any) -> dict[str, Any]:
     return {
         "rows": rows,
         "count": found.count,
+        "more": found.more,
+        "suggestion": found.suggestion,
         "page": number,
         "last_page": last,
         "watched": _watched(rows),

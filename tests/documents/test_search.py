@@ -11,15 +11,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.postgres.search import SearchVector
 from django.db import connection
+from django.db.models import F
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from dms_project.tenancy import use
-from documents import results, search
-from documents.models import Document, DocumentPage, DocumentVersion
+from documents import results, search, vocabulary
+from documents.models import Document, DocumentPage, DocumentVersion, Word
 from documents.processing.findings import Findings, Page
-from documents.search import MAX_QUERY_CHARACTERS
+from documents.search_query import MAX_QUERY_CHARACTERS, parse
 from tests.documents.http import Api
 from tests.documents.work import work_off
 
@@ -66,6 +67,18 @@ def found(api: Api, words: str) -> list[str]:
         ("Der Bericht der Kommission", '"Bericht der Kommission"'),
         ("alpha beta gamma", "beta -delta"),
         ("ein misﬁt im Text", "misfit"),
+        ("Die Verträge wurden gekündigt.", "vertraege"),
+        ("Die Vertraege wurden gekuendigt.", "Verträge"),
+        ("Herr Müller", "Mueller"),
+        ("Herr Mueller", "Müller"),
+        ("Herr Mueller", "Mül*"),
+        ("Die Rechnungen sind da", "Rechn*"),
+        ("Die Rechnungen sind da", "rechnunge*"),
+        ("He was running late", "runni*"),
+        ("Several categories", "categorie*"),
+        ("alpha beta gamma", '"beta gam" OR alph*'),
+        ("alpha beta gamma", "delta or beta"),
+        ("O'Neill \\ partners", "o'neill \\ partners"),
         ("Rechnung Nr. 2026-0815", "2026-0815"),
     ],
 )
@@ -74,7 +87,13 @@ def test_a_word_is_found_in_another_form(api: Api, text: str, words: str) -> Non
     assert found(api, words) == [document_id]
 
 
-@pytest.mark.parametrize("words", ["Rechnung", "alpha -beta", '"beta alpha"', "alpha delta"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("Rechnung", "alpha -beta", '"beta alpha"', "alpha delta", "alpha -bet*", 'gamma -"alpha beta"', "lpha*"),
+        *("or", "?!", "-alpha", "delta* alpha"),
+    ],
+)
 def test_what_does_not_match_is_not_found(api: Api, words: str) -> None:
     store(api, "alpha beta gamma")
     assert found(api, words) == []
@@ -268,16 +287,20 @@ def test_a_large_table_is_searched_by_its_index(api: Api) -> None:
     version.pages.update(search=SearchVector("text", config="dms_german"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT gin_clean_pending_list('pages_by_word'); ANALYZE documents_documentpage")
-        pages = DocumentPage.objects.filter(search=search._query("seltenes"))
+        pages = DocumentPage.objects.filter(search=search._compiled(parse("seltenes").wanted))
         assert "pages_by_word" in pages.explain()
+        # Also the newest first: not by walking the pages, and unpacking the words of each.
+        assert "pages_by_word" in pages.order_by((F("pk") + 0).desc()).values("pk")[:1000].explain()
 
 
 def test_nothing_of_another_tenant_is_found(api: Api, tenant: str) -> None:
     store(api, "geheimnisvoll")
+    vocabulary.learn(DocumentVersion.objects.get())
     elsewhere = {"acme": "globex", "globex": "acme"}[tenant]
     with use(elsewhere):
         other = Api(elsewhere, User.objects.create_user("bob"))
-    assert other.search("geheimnisvoll").json() == {"items": [], "count": 0}
+    assert other.search("geheimnisvoll").json()["count"] == 0
+    assert other.search("geheimnisvol").json() == {"items": [], "count": 0, "more": False, "suggestion": ""}
 
 
 def test_the_search_asks_the_database_a_few_times_whatever_it_finds(
@@ -287,3 +310,71 @@ def test_the_search_asks_the_database_a_few_times_whatever_it_finds(
         store(api, f"gemeinsam {number}")
     with django_assert_max_num_queries(16):
         assert api.search("gemeinsam").json()["count"] == 6
+
+
+def test_an_excluded_word_leaves_the_whole_document_out(api: Api) -> None:
+    store(api, "alpha here", "beta there")
+    kept = store(api, "alpha here", "gamma there")
+    assert found(api, "alpha -beta") == [kept]
+    assert found(api, "-beta") == [kept]
+    api.client.patch(f"/api/documents/{kept}", '{"title": "Beta"}', "application/json")
+    assert found(api, "-beta") == []
+
+
+def test_of_very_many_matches_the_newest_are_ranked_and_filters_look_through_all(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "RANKED", 3)
+    oldest, *others = (store(api, f"gemeinsam {number}", "gemeinsam") for number in range(4))
+    body = api.search("gemeinsam").json()
+    assert (body["count"], body["more"]) == (2, True)
+    assert {item["id"] for item in body["items"]} == set(others[-2:])
+    api.client.patch(f"/api/documents/{oldest}", '{"tags": ["rare"]}', "application/json")
+    body = api.search("gemeinsam", tag="rare").json()
+    assert ([item["id"] for item in body["items"]], body["more"]) == ([oldest], False)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("Rehcnung", "rechnung"),
+        ("Kündgung Rechnung", "kündigung Rechnung"),
+        ("-x Rechnumg", "-x rechnung"),
+        ("Rechnung", ""),
+        ("Zeppelin", ""),
+        ("Rechnung Zeppelin", ""),
+        ("xx", ""),
+    ],
+)
+def test_somebody_who_mistyped_a_word_is_told_what_may_be_meant(api: Api, typed: str, meant: str) -> None:
+    store(api, "Die Kündigung und die Rechnung")
+    vocabulary.learn(DocumentVersion.objects.get())
+    vocabulary.learn(DocumentVersion.objects.get())
+    assert api.search(typed).json()["suggestion"] == meant
+
+
+def test_a_suggestion_finds_something_under_the_same_filters(api: Api) -> None:
+    store(api, "Die Rechnung")
+    vocabulary.learn(DocumentVersion.objects.get())
+    assert api.search("Rehcnung", tag="none").json()["suggestion"] == ""
+
+
+def test_many_words_are_compared_by_their_index(tenant: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO documents_word SELECT md5(n::text) FROM generate_series(1, 20000) AS n")
+        cursor.execute("SELECT gin_clean_pending_list('words_by_trigram'); ANALYZE documents_word")
+    assert "words_by_trigram" in Word.objects.filter(text__trigram_similar="rechnung").explain()
+
+
+PART = st.text(st.characters(), max_size=6) | st.sampled_from(
+    ["'", "\\", '"', "-", "*", " ", "or", ":*", "&", "(", "wort"]
+)
+
+
+@hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PART, max_size=12).map("".join))
+def test_postgresql_understands_whatever_is_made_of_a_search(tenant: str, words: str) -> None:
+    query = parse(words)
+    with connection.cursor() as cursor:
+        for text in filter(None, (query.wanted, query.unwanted)):
+            cursor.execute("SELECT to_tsquery('dms_german', %s)", [text])
