@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from jobqueue import fence
 from jobqueue.fence import Fate
@@ -25,14 +26,18 @@ class Completed:
 
 def complete_many(using: str, endings: Sequence[tuple[ProcessingJob, Any]]) -> Completed:
     """Record that each job succeeded with its result. Joins the caller's transaction."""
-    rows = [
-        (job.pk, job.lock_token, storable_result_json(result)) for job, result in endings if job.lock_token is not None
-    ]
-    done = complete_jobs(using, rows) if rows else set()
-    completed = Completed([], [], [])
-    others: list[ProcessingJob] = []
-    for job, _ in endings:
-        (completed.recorded if (job.pk, job.lock_token) in done else others).append(job)
+    tokens: dict[UUID | None, str] = {}  # a batch has few, and writing one out takes a microsecond
+    named = []
+    for job, result in endings:
+        token = job.lock_token
+        if token not in tokens:
+            tokens[token] = str(token)
+        named.append((f"{job.id} {tokens[token]}", job, result))
+    if not named:
+        return Completed([], [], [])
+    done = complete_jobs(using, [(name, storable_result_json(result)) for name, job, result in named if job.lock_token])
+    completed = Completed([job for name, job, _ in named if name in done], [], [])
+    others = [job for name, job, _ in named if name not in done]
     if others:
         for job, fate in zip(others, fence.fates(using, others), strict=True):
             if fate is Fate.COMPLETED:

@@ -4,18 +4,14 @@ The fields stand in the record: ``event``, and for a job ``tenant``, ``job_id``,
 ``queue_name``. Payloads, results and the text of errors, which may hold secrets, are never logged.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jobqueue.conf import JobQueueSettings, conf
 from jobqueue.executor import Claim, Ending
+from jobqueue.service import Service
 from jobqueue.signals import worker_started
-
-if TYPE_CHECKING:
-    from jobqueue.dispatcher import Service
 
 logger = logging.getLogger("jobqueue.worker")
 
@@ -86,9 +82,24 @@ def left_behind(ending: Ending) -> None:
     _about(logging.WARNING, "left behind", ending.claim, then, seconds=ending.seconds)
 
 
-def not_recorded(claim: Claim) -> None:
-    """An ending could not be written for good; called while the reason is being handled."""
-    _about(logging.ERROR, "not recorded", claim, "its lock will go stale and the job run again", exc_info=True)
+def recorded_later(tenant: str, count: int, error: Exception) -> None:
+    """Endings can't be written for now; said once until it works again."""
+    fields = {"event": "recorded later", "tenant": tenant, "jobs": count}
+    in_tenant = f" in tenant {tenant}" if tenant else ""
+    line = "can't record how %s jobs ended%s, trying on: %s"
+    logger.error(line, count, in_tenant, _reason(error), extra=fields)
+
+
+def not_recorded(claim: Claim, error: Exception) -> None:
+    """An ending could not be written for good."""
+    then = f"its lock will go stale and the job run again: {_reason(error)}"
+    _about(logging.ERROR, "not recorded", claim, then)
+
+
+def tenant_gone(tenant: str, count: int) -> None:
+    """A tenant was deleted while its jobs ran."""
+    fields = {"event": "tenant gone", "tenant": tenant, "jobs": count}
+    logger.info("tenant %s is gone, and with it %s jobs that ran", tenant, count, extra=fields)
 
 
 def given_back(claim: Claim) -> None:
@@ -105,12 +116,15 @@ def left_to_others(tenant: str, count: int) -> None:
 
 def tenant_in_trouble(tenant: str, error: Exception) -> None:
     """A tenant can't be looked into; said once until it works again."""
-    reason = str(error).strip().split("\n", 1)[0]
     fields = {"event": "tenant in trouble", "tenant": tenant}
-    logger.error("can't look into tenant %s, the others go on: %s", tenant, reason, extra=fields)
+    logger.error("can't look into tenant %s, the others go on: %s", tenant, _reason(error), extra=fields)
 
 
-def _about(level: int, event: str, claim: Claim, then: str = "", exc_info: bool = False, **facts: Any) -> None:
+def _reason(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _about(level: int, event: str, claim: Claim, then: str = "", **facts: Any) -> None:
     if not logger.isEnabledFor(level):
         return
     job = claim.job
@@ -123,7 +137,9 @@ def _about(level: int, event: str, claim: Claim, then: str = "", exc_info: bool 
         "queue_name": job.queue_name,
         **facts,
     }
-    logger.log(level, "%s", f"{event} {claim} {then}".rstrip(), extra=fields, exc_info=exc_info)
+    # Made here, for logger.log would walk the stack for each job to say that it was called from this line.
+    line = f"{event} {claim} {then}".rstrip()
+    logger.handle(logger.makeRecord(logger.name, level, __file__, 0, "%s", (line,), None, "_about", fields))
 
 
 def _looks(settings: JobQueueSettings) -> str:

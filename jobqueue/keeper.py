@@ -6,7 +6,7 @@ Runs in a thread of its own with a connection of its own, so that neither a busy
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -68,6 +68,8 @@ class Keeper:
         self.served: Sequence[str] = ()
         #: Ends the run of a claim that is over, and returns whether there is one; set by whoever runs them.
         self.end_run: Callable[[Claim], bool] = lambda claim: False
+        #: How often its connection has been in trouble.
+        self.outages = 0
         #: Set while the sign of life is shown, or isn't promised and the database answers: claims may be made.
         self.ready = threading.Event()
 
@@ -87,7 +89,7 @@ class Keeper:
         with self._lock:
             self._renewed.update(dict.fromkeys(claims, now))
 
-    def drop(self, claims: Sequence[Claim]) -> None:
+    def drop(self, claims: Iterable[Claim]) -> None:
         """Stop renewing: the claims have ended."""
         with self._lock:
             for claim in claims:
@@ -122,6 +124,7 @@ class Keeper:
                 self._in_trouble(weather.bad(error))
 
     def _in_trouble(self, wait: float) -> None:
+        self.outages += 1
         self.ready.clear()
         self.session.rest()
         if self._listener:

@@ -5,9 +5,9 @@ long ones would have to wait for each other. Two deaths in a row make it, or one
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from jobqueue.executor import Claim
+from jobqueue.holdings import Holdings
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS
 
 #: A worker that has been busy for so long asks whether such a job is waiting for room.
@@ -23,13 +23,14 @@ class Lonely:
         self._ask_at = time.monotonic() + _ASK_SECONDS
         self._room_until = float("-inf")
 
-    def runs(self, running: Collection[Claim]) -> bool:
+    def runs(self, holdings: Holdings) -> bool:
         """Return whether such a job runs: nothing may be claimed beside it."""
-        return any(claim.job.worker_deaths >= RUN_ALONE_AFTER_DEATHS for claim in running)
+        only = holdings.only  # it was claimed when nothing else was held
+        return only is not None and only.job.worker_deaths >= RUN_ALONE_AFTER_DEATHS
 
-    def choice(self, running: Collection[Claim]) -> bool | None:
+    def choice(self, holdings: Holdings) -> bool | None:
         """Return the kind of jobs to claim, as ``claims.Wanted`` has it in ``alone``."""
-        if running:
+        if holdings:
             return False
         return True if time.monotonic() < self._room_until else None
 
@@ -37,13 +38,13 @@ class Lonely:
         """Note that none is waiting any more."""
         self._room_until = float("-inf")
 
-    def wants_room(self, running: Collection[Claim], one_waits: Callable[[], bool]) -> bool:
+    def wants_room(self, holdings: Holdings, one_waits: Callable[[], bool]) -> bool:
         """Return whether to claim nothing now: one runs, or room is being made for one that waits."""
         now = time.monotonic()
-        if not running:
+        if not holdings:
             self._ask_at = now + _ASK_SECONDS
             return False
-        if self.runs(running):
+        if self.runs(holdings):
             return True
         if now >= self._ask_at:
             self._ask_at = now + _ROOM_SECONDS + _ASK_SECONDS

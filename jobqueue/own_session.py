@@ -21,9 +21,12 @@ _LONGEST_PATIENCE = timedelta(seconds=30)
 #: A loop that has waited for so many times its patience can't be helped.
 _HOPELESS = 3
 
-# The second one frees what an unfinished transaction has locked, when nothing comes from us any more.
+# The second one frees what an unfinished transaction has locked, when nothing comes from us any more. The name is for
+# whoever looks into pg_stat_activity.
 _BOUNDS = """
-SELECT set_config('lock_timeout', %s, %s), set_config('idle_in_transaction_session_timeout', %s, %s)
+SELECT set_config('lock_timeout', %(lock)s, %(local)s),
+       set_config('idle_in_transaction_session_timeout', %(patience)s, %(local)s),
+       set_config('application_name', ltrim(current_setting('application_name') || ' jobqueue ' || %(who)s), %(local)s)
 """
 
 
@@ -32,13 +35,13 @@ class OwnSession:
 
     Args:
         using: The database's alias.
-        who: Whose it is, for the log.
+        who: Whose it is, for the log and the server.
         stale_after: The age at which a lock is stale: whoever waits for half of it can still renew afterwards.
         pooled: Whether a pooler may hand each transaction to another session, so that no session is ours to set up.
     """
 
     def __init__(self, using: str, who: str, stale_after: timedelta, *, pooled: bool) -> None:
-        self._using = using
+        self.using = using
         self._who = who
         self._patience = min(stale_after / 2, _LONGEST_PATIENCE)
         self._pooled = pooled
@@ -47,11 +50,12 @@ class OwnSession:
         self._asking: object | None = None
         self._seen: object | None = None
         self._looks = 0
+        self._outages = 0
 
     def prepare(self) -> None:
         """Connect if need be, and set the new session up; costs nothing while the session lasts."""
         self._asking = object()
-        connection = connections[self._using]
+        connection = connections[self.using]
         connection.ensure_connection()
         if connection.connection is not self._known:
             if not self._pooled:
@@ -61,7 +65,7 @@ class OwnSession:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin a transaction, in which our bounds hold."""
-        with transaction.atomic(self._using):
+        with transaction.atomic(self.using):
             if self._pooled:
                 self._set_bounds(local=True)
             yield
@@ -70,14 +74,20 @@ class OwnSession:
         """Let our bounds hold in a block that needs no transaction."""
         return self.transaction() if self._pooled else nullcontext()
 
+    def follow(self, outages: int) -> None:
+        """Connect anew if there were outages since the last call: what broke another connection may be a fail-over."""
+        if outages != self._outages:
+            connections[self.using].close()
+            self._outages = outages
+
     def rest(self) -> None:
         """Note that nothing is being asked for now."""
         self._asking = None
 
     def _set_bounds(self, *, local: bool) -> None:
         patience = f"{self._patience.total_seconds() * 1000:.0f}ms"
-        with connections[self._using].cursor() as cursor:
-            cursor.execute(_BOUNDS, [_LOCK_TIMEOUT, local, patience, local])
+        with connections[self.using].cursor() as cursor:
+            cursor.execute(_BOUNDS, {"lock": _LOCK_TIMEOUT, "patience": patience, "who": self._who, "local": local})
 
     def look(self) -> bool:
         """Cut the connection if the loop has been waiting for an answer for too long; to be called every LOOK_SECONDS.

@@ -1,66 +1,187 @@
-"""Write down how jobs ended: many successes by one statement, each failure by one of its own."""
+"""The loop that writes down how jobs ended, on a connection of its own.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+So claiming and recording overlap: while one of the two waits for the disk, the other goes on. At load many jobs share
+one commit.
+"""
 
-from jobqueue import events, fence
-from jobqueue.exceptions import LockLost
-from jobqueue.executor import Claim, Ending, Failure
+import queue as queues
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from jobqueue import events
+from jobqueue.conf import conf
+from jobqueue.executor import Claim, Ending
+from jobqueue.holdings import Holdings
+from jobqueue.keeper import Keeper
+from jobqueue.own_session import OwnSession, is_of_one_tenant, passes_by
 from jobqueue.queue import Queue
+from jobqueue.recording import record
+from jobqueue.tenant_source import TenantSource
+from jobqueue.weather import WEATHER, Weather
+
+#: How often endings are recorded while the threads have enough to do; others see an ending so much later.
+_PACE_SECONDS = 0.01
+#: How soon what could not be written is tried again.
+_TROUBLE_SECONDS = 0.25
 
 
-@dataclass
-class Recorded:
-    """What became of endings; each is in one of the four."""
+class Recorder:
+    """Records endings soon, together, and until it has succeeded or it is certain that it can't.
 
-    succeeded: list[Ending] = field(default_factory=list)
-    failed: list[tuple[Ending, str]] = field(default_factory=list)
-    lost: list[Ending] = field(default_factory=list)
-    #: Another transaction has the row locked: to be tried again.
-    locked: list[Ending] = field(default_factory=list)
+    Args:
+        queue: Where the jobs are.
+        tenants: Whose jobs are served.
+        holdings: Where the endings come in.
+        keeper: Keeps the claims until their endings are on record.
+        busy: Returns whether the threads have enough to do, so that more endings will come soon.
+        told: Called when nothing is held any more.
+    """
 
-    @property
-    def ended(self) -> list[Claim]:
-        """The claims about which nothing remains to be written."""
-        return [ending.claim for ending in [*self.succeeded, *(ending for ending, _ in self.failed), *self.lost]]
+    def __init__(
+        self,
+        queue: Queue,
+        tenants: TenantSource,
+        holdings: Holdings,
+        keeper: Keeper,
+        busy: Callable[[], bool],
+        told: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._tenants = tenants
+        self._holdings = holdings
+        self._keeper = keeper
+        self._busy = busy
+        self._told = told
+        #: Its connection, for whoever looks after the loop.
+        self.session = OwnSession(
+            queue.using, "recorder", queue.stale_lock_after, pooled=conf().sign_of_life_grace is None
+        )
+        self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
+        # Since when nothing can be written in a tenant.
+        self._in_trouble_since: dict[str, float] = {}
+        self._bell: queues.SimpleQueue[None] = queues.SimpleQueue()
+        self._resting = False
+        self._done = False
 
-    def tell(self) -> None:
-        """Log it; to be called when the transaction has committed."""
-        for ending in self.succeeded:
-            events.succeeded(ending)
-            if ending.failure:
-                events.raised_after_completion(ending)
-        for ending, status in self.failed:
-            events.failed(ending, status)
-        for ending in self.lost:
-            events.lock_lost(ending.claim, "what it did is not recorded")
+    def ended(self, ending: Ending) -> None:
+        """Note an ending; called from the thread that ran the job. Rings if nobody else will in time."""
+        self._holdings.end(ending)
+        if self._resting or not self._busy():
+            self._bell.put(None)
 
+    def stop(self) -> None:
+        """End the loop."""
+        self._done = True
+        self._bell.put(None)
 
-def record(queue: Queue, endings: Sequence[Ending]) -> Recorded:
-    """Record endings of one tenant, which must be the active one. Joins the caller's transaction."""
-    recorded = Recorded()
-    good = {id(ending.claim.job): ending for ending in endings if ending.failure is None}
-    if good:
-        completed = queue.complete_many([(ending.claim.job, ending.result) for ending in good.values()])
-        recorded.succeeded = [good[id(job)] for job in completed.recorded]
-        recorded.lost = [good[id(job)] for job in completed.lost]
-        recorded.locked = [good[id(job)] for job in completed.locked]
-    bad = {id(ending.claim.job): ending for ending in endings if ending.failure is not None}
-    if bad:
-        locked = queue.locked_by_others([ending.claim.job for ending in bad.values()])
-        recorded.locked += [bad.pop(id(job)) for job in locked]
-    for ending in bad.values():
-        if ending.failure is not None:
-            _fail(queue, ending, ending.failure, recorded)
-    return recorded
+    def run(self) -> None:
+        """Record what ends, until stopped."""
+        weather = Weather(self._queue.using, "recorder", longest_wait=5.0)
+        while not self._done:
+            try:
+                wait = self._turn()
+                weather.good()
+            except DatabaseError as error:
+                wait = weather.bad(error)
+            self.session.rest()
+            self._wait(wait)
 
+    def _turn(self) -> float | None:
+        """Record what has ended, and return the seconds until the next turn; None: when something ends."""
+        self._resting = False
+        for ending in self._holdings.endings():
+            self._unrecorded[ending.claim.tenant].append(ending)
+        if self._keeper.ready.is_set():
+            self.session.follow(self._keeper.outages)
+        for tenant in list(self._unrecorded):
+            self.session.prepare()
+            self._record(tenant)
+        if self._unrecorded:
+            return _TROUBLE_SECONDS
+        return _PACE_SECONDS if self._busy() else None
 
-def _fail(queue: Queue, ending: Ending, failure: Failure, recorded: Recorded) -> None:
-    job = ending.claim.job
-    try:
-        status = queue.fail(job, failure.text, retry=failure.may_retry)
-    except LockLost:
-        # Its handler may have completed it, and raised or hung afterwards.
-        (recorded.succeeded if fence.completed(queue.using, job) else recorded.lost).append(ending)
-    else:
-        recorded.failed.append((ending, status))
+    def _wait(self, seconds: float | None) -> None:
+        if seconds is None:
+            self._resting = True
+            if self._holdings.has_endings:
+                return  # they came before it could be seen that nobody is awake
+        try:
+            self._bell.get(timeout=seconds)
+            while True:
+                self._bell.get_nowait()
+        except queues.Empty:
+            pass
+
+    # One tenant
+
+    def _record(self, tenant: str) -> None:
+        try:
+            self._write(tenant, self._unrecorded[tenant])
+        except WEATHER as error:
+            if not is_of_one_tenant(error):
+                raise
+            self._record_one_by_one(tenant, error)
+        except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
+            connections[self._queue.using].close()
+            self._record_one_by_one(tenant, error)
+        else:
+            self._in_trouble_since.pop(tenant, None)
+
+    def _write(self, tenant: str, endings: Sequence[Ending]) -> None:
+        with self._tenants.use(tenant), self.session.transaction():
+            recorded = record(self._queue, endings)
+        self._settle(tenant, recorded.ended)
+        recorded.tell()
+
+    def _settle(self, tenant: str, ended: set[Claim]) -> None:
+        """Forget what is on record, or never will be."""
+        left = [ending for ending in self._unrecorded.pop(tenant) if ending.claim not in ended]
+        if left:
+            self._unrecorded[tenant] = left
+        self._keeper.drop(ended)
+        self._holdings.settle(ended)
+        if not self._holdings:
+            self._told()
+
+    def _record_one_by_one(self, tenant: str, error: Exception) -> None:
+        """One ending can't be written, or none: the tenant's table is locked, or missing for a moment.
+
+        Of those that wait for a lock or for room on a disk one is tried, and comes last then.
+        """
+        for ending in self._unrecorded[tenant].copy():
+            try:
+                self.session.prepare()
+                self._write(tenant, [ending])
+            except WEATHER as trouble:
+                if not is_of_one_tenant(trouble):
+                    raise
+                if passes_by(trouble):
+                    waiting = self._unrecorded[tenant]
+                    waiting.remove(ending)
+                    waiting.append(ending)
+                    return
+            except Exception:  # noqa: BLE001 - as above, and said below
+                connections[self._queue.using].close()
+        if tenant in self._unrecorded:
+            self._call_in_trouble(tenant, error)
+
+    def _call_in_trouble(self, tenant: str, error: Exception) -> None:
+        """Try on for as long as a lock lasts that nobody renews; a tenant that is gone needs no endings any more."""
+        now = time.monotonic()
+        claims = [ending.claim for ending in self._unrecorded[tenant]]
+        since = self._in_trouble_since.setdefault(tenant, now)
+        if tenant not in self._tenants.names():
+            events.tenant_gone(tenant, len(claims))
+        elif now - since > self._queue.stale_lock_after.total_seconds():
+            for claim in claims:
+                events.not_recorded(claim, error)
+        else:
+            if since == now:
+                events.recorded_later(tenant, len(claims), error)
+            return
+        del self._in_trouble_since[tenant]
+        self._settle(tenant, set(claims))

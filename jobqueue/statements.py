@@ -1,10 +1,9 @@
 """The SQL that the ORM can't say, each statement with its reason. No tenant is named: the search_path decides."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.db import InternalError, connections
 
@@ -77,24 +76,26 @@ SELECT current_setting('transaction_read_only') = 'on', EXISTS (
 
 # Why SQL: each row gets a result of its own, and the fence is a pair of columns. The rows are locked first, in id order
 # against deadlocks, and a locked one is left out: its handler's transaction may hold it, or somebody who cancels it.
-# No join: the planner expects one running job, and would compare each of hundreds with each. So the pairs and results
+# No join: the planner expects one running job, and would compare each of hundreds with each. So the claims and results
 # come as one jsonb object, in which each row looks its own up, and the ids as an array whose length it can't see, for
 # which it takes the primary key. "Processing" is said by locked_at (constraint processing_iff_locked), or it might take
 # the index of running jobs, which an old snapshot fills with dead entries.
+_CLAIM_NAME = "id || ' ' || lock_token"
 _COMPLETE = f"""
-WITH free AS MATERIALIZED (
+WITH given AS MATERIALIZED (SELECT %s::jsonb AS results),
+free AS MATERIALIZED (
     SELECT id FROM processing_jobs
-    WHERE id = ANY (ARRAY(SELECT unnest(%(ids)s::bigint[])))
-      AND locked_at IS NOT NULL AND %(results)s::jsonb ? (id || ' ' || lock_token)
+    WHERE id = ANY (ARRAY(SELECT split_part(name, ' ', 1)::bigint FROM given, jsonb_object_keys(results) AS name))
+      AND locked_at IS NOT NULL AND (SELECT results FROM given) ? ({_CLAIM_NAME})
     ORDER BY id FOR UPDATE SKIP LOCKED
 )
 UPDATE processing_jobs
 SET status = 'succeeded', finished_at = statement_timestamp(), progress = 100, worker_deaths = 0,
-    result = nullif(%(results)s::jsonb -> (id || ' ' || lock_token), 'null'),
+    result = nullif((SELECT results FROM given) -> ({_CLAIM_NAME}), 'null'),
     locked_at = NULL, locked_by = NULL, holder_key = NULL, suspected_since = NULL,
     history = {ADD_ATTEMPT % ("'succeeded'", "''")}
 WHERE id = ANY (ARRAY(SELECT id FROM free))
-RETURNING id, lock_token
+RETURNING {_CLAIM_NAME}
 """  # noqa: S608 - made of constants
 
 
@@ -119,12 +120,16 @@ def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
     return Inserted([row[:2] for row in rows], now)
 
 
-def complete_jobs(using: str, endings: Sequence[tuple[int, UUID, str | None]]) -> set[tuple[int, UUID]]:
-    """Record success for claims (id, token, result as JSON); return those whose row was changed."""
-    results = ",".join(f'"{pk} {token}":{result or "null"}' for pk, token, result in endings)
+def complete_jobs(using: str, results: Iterable[tuple[str, str | None]]) -> set[str]:
+    """Record success for claims, each named by id and token with a space between, with its result as JSON.
+
+    Returns:
+        The names of those whose row was changed.
+    """
+    pairs = ",".join([f'"{name}":{result or "null"}' for name, result in results])
     with connections[using].cursor() as cursor:
-        cursor.execute(_COMPLETE, {"ids": [pk for pk, _, _ in endings], "results": f"{{{results}}}"})
-        return set(cursor.fetchall())
+        cursor.execute(_COMPLETE, [f"{{{pairs}}}"])
+        return {name for (name,) in cursor.fetchall()}
 
 
 @dataclass(frozen=True)

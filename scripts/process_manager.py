@@ -172,7 +172,10 @@ class ProcessManager:
         try:
             self._out.write(prefix.encode() + line.rstrip(b"\r") + b"\n")
             self._out.flush()
-        except BrokenPipeError:  # nobody reads any more
+        except BrokenPipeError:  # nobody reads any more; what is still buffered must not fail at the end, either
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._out.fileno())
+            os.close(nowhere)
             self.stop_requested.set()
 
 

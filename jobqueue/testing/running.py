@@ -12,7 +12,7 @@ from jobqueue.error_text import summary
 from jobqueue.executor import Claim, Ending, execute
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
-from jobqueue.recorder import record
+from jobqueue.recording import record
 from jobqueue.states import JobStatus
 from jobqueue.tenant_source import current_tenant, tenant_source
 

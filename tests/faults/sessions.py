@@ -8,7 +8,7 @@ KEEPERS = f"pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND cla
 # Those of handlers that have written to the ledger and done nothing since.
 HANDLERS = "query = 'SELECT current_schema()'"
 #: Conditions by the name of a loop.
-LOOPS = {"keeper": KEEPERS, "dispatcher": f"NOT {KEEPERS} AND NOT {HANDLERS}"}
+LOOPS = {name: f"application_name LIKE '%jobqueue {name}'" for name in ("keeper", "dispatcher", "recorder")}
 
 
 def backends(condition: str) -> set[int]:

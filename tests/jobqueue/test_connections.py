@@ -8,15 +8,15 @@ from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, WorkerProcess
 
 THREADS = 8
-#: One for each thread, the dispatcher and the keeper; docs/explanation/queue.md says so.
-DOCUMENTED = THREADS + 2
+#: One for each thread, the dispatcher, the recorder and the keeper; docs/explanation/queue.md says so.
+DOCUMENTED = THREADS + 3
 NAME = "a worker that is counted"
 MEGABYTE = 2**20
 
 
 def sessions() -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", [NAME])
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE %s", [f"{NAME}%"])
         return int(cursor.fetchone()[0])
 
 

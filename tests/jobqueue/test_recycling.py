@@ -83,8 +83,9 @@ def test_less_memory_than_a_process_begins_with_is_refused(start: Start) -> None
 
 
 def test_the_parent_replaces_a_process_all_of_whose_handlers_hang(both: BothTenants, start: Start) -> None:
-    hung = both.enqueue("test.hang", {"kind": "sleep"}, max_attempts=1)
     parent = start("--processes", "2", "--concurrency", "1")
+    eventually(lambda: parent.output.count(": 1 threads, ") == 2, what="both processes serve")
+    hung = both.enqueue("test.hang", {"kind": "sleep"}, max_attempts=1)
     hung.become("dead_letter")
     eventually(lambda: parent.output.count("is replaced") == 2, what="both processes are replaced")
 

@@ -75,10 +75,10 @@ def test_handlers_that_hang_in_every_way_are_failed_and_their_slots_work_on(
             assert (row.attempts, [entry["outcome"] for entry in row.history]) == (1, ["failed"])
     # Three kinds hang for good: 12 jobs on 4 slots. Programs and statements are ended, and their threads with them.
     assert 1 <= supervised.recycled <= 4
-    # Left behind: as many as make it end, and those that ran meanwhile. Beside them the slots and the four loops.
-    assert supervised.threads <= 3 * SLOTS + 4
+    # Left behind: as many as make it end, and those that ran meanwhile. Beside them the slots and the five loops.
+    assert supervised.threads <= 3 * SLOTS + 5
     assert supervised.programs <= SLOTS
-    assert supervised.connections <= 2 * SLOTS + 2 + 1
+    assert supervised.connections <= 2 * SLOTS + 3 + 1
     programs = [entry["program"] for entry in ledger.read(both.ledger_file, "program")]
     assert len(programs) == 4
     assert not any(psutil.pid_exists(pid) for pid in programs)
@@ -96,7 +96,7 @@ def test_what_a_hanging_handler_waits_for_is_ended_if_it_can_be_so_that_its_thre
 
     for twins in hung:
         twins.become("dead_letter")
-    eventually(lambda: psutil.Process(worker.pid).num_threads() == 4 + 5, what="four loops and five slots")
+    eventually(lambda: psutil.Process(worker.pid).num_threads() == 5 + 5, what="five loops and five slots")
     both.a_canary_passes()
     assert worker.terminate() == 0
 
@@ -107,10 +107,10 @@ def test_a_handler_that_hangs_in_a_transaction_is_cut_off_from_the_database(both
     worker = start("--concurrency", "3")
 
     rows = twins.become("dead_letter", within=20)
-    assert psutil.Process(worker.pid).num_threads() == 9, "both threads still hang"
+    assert psutil.Process(worker.pid).num_threads() == 10, "both threads still hang"
     assert both.events(twins, "end") == [[], []]
     assert [row.last_error.splitlines()[0] for row in rows] == ["timed out after 1 s"] * 2
-    eventually(lambda: psutil.Process(worker.pid).num_threads() <= 7, what="both threads have come back and ended")
+    eventually(lambda: psutil.Process(worker.pid).num_threads() <= 8, what="both threads have come back and ended")
 
     both.a_canary_passes()
     assert both.events(twins, "end") == [[], []]

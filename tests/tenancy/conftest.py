@@ -96,10 +96,12 @@ def _beside(database_url: str, suffix: str) -> str:
 @contextmanager
 def _new_database(server: str, url: str, template: str = "/template1") -> Iterator[None]:
     name, source = (Identifier(each.rpartition("/")[2]) for each in (url, template))
+    drop = SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name)
     with psycopg.connect(server, autocommit=True) as session:
-        session.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+        session.execute(drop)
         session.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(name, source))
-        try:
-            yield
-        finally:
-            session.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+    try:
+        yield
+    finally:
+        with psycopg.connect(server, autocommit=True) as session:  # another: tests end all sessions they find
+            session.execute(drop)

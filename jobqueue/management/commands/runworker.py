@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError
 
 from jobqueue import events
 from jobqueue.conf import conf
-from jobqueue.dispatcher import Service
 from jobqueue.handlers import registered
 from jobqueue.isolation import NoForkServer
 from jobqueue.models import WORKER_NAME_MAX_LENGTH
@@ -20,6 +19,7 @@ from jobqueue.processes import CHILD_NUMBER, PARENT, WorkerProcesses
 from jobqueue.programs import end_programs
 from jobqueue.queue import Queue
 from jobqueue.recycling import RECYCLED, memory_bytes
+from jobqueue.service import Service
 from jobqueue.tenant_source import TenantSource, tenant_source
 from jobqueue.worker import Worker
 
