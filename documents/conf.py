@@ -57,6 +57,12 @@ class DocumentsSettings:
         grace: timedelta = self._get("DMS_ORPHAN_GRACE", timedelta(hours=24))
         return grace
 
+    @property
+    def trash_retention(self) -> timedelta:
+        """What lies in the trash for longer is deleted for good by ``documents empty-trash``."""
+        retention: timedelta = self._get("DMS_TRASH_RETENTION", timedelta(days=30))
+        return retention
+
     @staticmethod
     def _get(name: str, default: Any) -> Any:
         return getattr(settings, name, default)

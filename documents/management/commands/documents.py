@@ -1,22 +1,18 @@
-"""``manage.py documents``: preparing the storage, comparing it with the rows, and removing what no row names."""
+"""``manage.py documents``: preparing the storage, comparing it with the rows, removing what no row names; keeping."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import Error as DatabaseError
+from django.core.management.base import CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat
 
 from dms_project.tenancy import PUBLIC, fleet, use
-from dms_project.tenancy.exceptions import TenancyError
 from dms_project.tenancy.names import listed
 from documents.conf import conf
-from documents.exceptions import StorageError
+from documents.management.keeping import KeepingVerbs, add_keeping_verbs
 from documents.management.progress import Progress
 from documents.management.reports import JsonReport, TextReport
+from documents.management.terms import duration, errors_in_a_line
 from documents.models import DocumentVersion
 from documents.orphans import Collected, collect, tenants_with_objects
 from documents.storage import StoredObject, Unfinished, object_store
@@ -24,23 +20,12 @@ from documents.trial import try_out
 from documents.verification import Verified, verify
 
 SOMETHING_WRONG, COULD_NOT_LOOK = 1, 2
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def _duration(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d{1,6})([smhd]?)", text)
-    if not found or (not found[2] and text != "0"):
-        raise ValueError
-    return timedelta(**{_UNITS[found[2] or "s"]: int(found[1])})
-
-
-_duration.__name__ = "duration, such as 24h, 30m or 0"  # argparse puts it into its message
-
-
-class Command(BaseCommand):
+class Command(KeepingVerbs):
     """Each subcommand is one function of the app."""
 
-    help = "Prepares the storage, compares it with the database, and removes what no document refers to."
+    help = "Prepares and compares the storage, removes what nothing refers to, empties the trash, exports and imports."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the subcommands."""
@@ -61,13 +46,14 @@ class Command(BaseCommand):
         collect = verbs.add_parser("collect-orphans", help="remove objects that no row refers to")
         collect.add_argument(
             "--older-than",
-            type=_duration,
+            type=duration,
             metavar="AGE",
             help="such as 24h, 30m or 0 (default: DMS_ORPHAN_GRACE); an upload that takes longer is answered 503",
         )
         collect.add_argument("--dry-run", action="store_true", help="only tell what would be removed")
         for verb in (verify, collect):
             verb.add_argument("--tenant", metavar="T", help="this one alone")
+        add_keeping_verbs(verbs)
 
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         """Run the verb."""
@@ -75,7 +61,7 @@ class Command(BaseCommand):
 
     def _prepare_storage(self, accept_empty: bool, verbosity: int, **options: Any) -> None:
         store = object_store()
-        with _errors_in_a_line(status=1):
+        with errors_in_a_line(status=1):
             if not store.is_prepared():
                 if not accept_empty and store.is_empty() and (tenant := _tenant_with_documents()):
                     raise CommandError(
@@ -92,7 +78,7 @@ class Command(BaseCommand):
         verified, complete = Verified(), False
         progress = Progress(self.stderr)
         try:
-            with _errors_in_a_line(status=COULD_NOT_LOOK):
+            with errors_in_a_line(status=COULD_NOT_LOOK):
                 names = _chosen(tenant)
                 if progress.is_seen:
                     progress.total = sum(map(_documents_of, names))
@@ -110,7 +96,7 @@ class Command(BaseCommand):
     def _collect_orphans(self, tenant: str | None, older_than: timedelta | None, dry_run: bool, **options: Any) -> None:
         age = conf.orphan_grace if older_than is None else older_than
         total = Collected()
-        with _errors_in_a_line(status=1):
+        with errors_in_a_line(status=1):
             for name in _chosen(tenant):
                 done = collect(name, age, dry_run=dry_run, found=self._tell)
                 total += done
@@ -148,22 +134,3 @@ def _documents_of(tenant: str) -> int:
 
 def _tenant_with_documents() -> str | None:
     return next((name for name in fleet.names() if name != PUBLIC and _documents_of(name)), None)
-
-
-@contextmanager
-def _errors_in_a_line(status: int) -> Iterator[None]:
-    """Turn what may pass, or is for somebody else to mend, into one line and an exit status."""
-    try:
-        yield
-    except CommandError as error:
-        error.returncode = status
-        raise
-    except StorageError as error:
-        raise CommandError(f"The storage can't be used: {error}", returncode=status) from error
-    except TenancyError as error:
-        raise CommandError(f"{error} See: manage.py tenant list", returncode=status) from error
-    except DatabaseError as error:
-        said = str(error).strip().partition("\n")[0]
-        raise CommandError(
-            f"The database can't be used: {said}. Is it there, and migrated (manage.py migrate)?", returncode=status
-        ) from error

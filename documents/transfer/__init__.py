@@ -1,0 +1,1 @@
+"""A tenant's documents as a folder of files and JSON, and back."""
