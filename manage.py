@@ -13,6 +13,7 @@ def main() -> None:
 
     with one_line_errors():
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Turn a missing or malformed variable, or a database that is away, into one line on stderr instead of a traceback."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ def one_line_errors() -> Iterator[None]:
         yield
     except EnvError as error:
         sys.exit(f"error: {str(error).rstrip('.')}; see docs/reference/environment.md")
+    except BrokenPipeError:  # whoever read the output has enough, as `head` has; nothing may be written any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except Exception as error:
         from django.db import InterfaceError, OperationalError  # the web server's first answer must not wait for Django
 

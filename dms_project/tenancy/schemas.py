@@ -43,10 +43,13 @@ def create_tenant(name: str, domain: str) -> Tenant:
     if host in operators_hosts():
         raise ValidationError("%(host)r is the operators' host: choose another.", params={"host": host})
     with schema_lock(connection), transaction.atomic():
-        tenant = Tenant(schema_name=name)
+        tenant, address = Tenant(schema_name=name), Domain(host=host)
+        tenant.clean_fields()
+        address.clean_fields(exclude=["tenant"])
+        _refuse_taken(name, host)
         tenant.full_clean()
         tenant.save()
-        address = Domain(host=host, tenant=tenant)
+        address.tenant = tenant
         address.full_clean()
         address.save()
         with connection.cursor() as cursor:
@@ -61,6 +64,15 @@ def create_tenant(name: str, domain: str) -> Tenant:
         migrator.run(name)
         connection.check_constraints()
     return tenant
+
+
+def _refuse_taken(name: str, host: str) -> None:
+    if Tenant.objects.filter(schema_name=name).exists():
+        raise ValidationError("There is a tenant %(name)r already: choose another name.", params={"name": name})
+    taken = Domain.objects.filter(host=host).select_related("tenant").first()
+    if taken:
+        params = {"host": host, "tenant": taken.tenant.schema_name}
+        raise ValidationError("%(host)r leads to tenant %(tenant)r already: choose another host.", params=params)
 
 
 def delete_tenant(name: str) -> None:

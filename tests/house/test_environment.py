@@ -8,6 +8,7 @@ import pytest
 
 from tests.house.clone import clean_environment
 
+ROOT = Path(__file__).resolve().parents[2]
 GOOD = {
     "DATABASE_URL": "postgresql://somebody:secret@%2fnonexistent/none",
     "DJANGO_SECRET_KEY": "a-key-for-a-test-0123456789-abcdefghijklmnopqrstuvwxyz",
@@ -62,3 +63,18 @@ def test_a_port_that_is_none_stops_the_web_server_in_one_line(pristine_clone: Pa
     assert result.returncode == 1
     assert "PORT" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_who_has_read_enough_of_an_output_gets_no_traceback() -> None:
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "help"],
+        cwd=ROOT,
+        env=clean_environment(**GOOD),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as command:
+        assert command.stdout
+        assert command.stderr
+        command.stdout.close()
+        said = command.stderr.read()
+    assert (command.returncode, said) == (1, b"")

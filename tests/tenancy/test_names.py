@@ -75,7 +75,7 @@ def test_an_accepted_name_works_from_creation_to_deletion(committed_db, name):
 
 def test_a_name_is_taken_whatever_its_case(db):
     assert not is_tenant_name("Acme")
-    with pytest.raises(ValidationError, match=r"already exists|unique"):
+    with pytest.raises(ValidationError, match="already"):
         create_tenant("acme", "new.localhost")
 
 
@@ -118,7 +118,7 @@ def test_the_operators_host_leads_to_no_tenant(db, host):
 
 
 def test_a_host_leads_to_one_tenant(db):
-    with pytest.raises(ValidationError, match=r"already exists|unique"):
+    with pytest.raises(ValidationError, match="already"):
         create_tenant("newone", "ACME.localhost.")
     assert "newone" not in schemas()
 
