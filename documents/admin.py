@@ -1,5 +1,7 @@
 """What operators of a tenant may look at. Documents are changed by the API, the audit by nobody."""
 
+from typing import ClassVar
+
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -20,8 +22,12 @@ class DocumentAdmin(ReadOnlyWhereItLives, admin.ModelAdmin):
     list_filter = ("status", ("deleted_at", admin.EmptyFieldListFilter))
     list_select_related = ("created_by",)
     search_fields = ("title", "id")
+    ordering = ("-created_at",)
     fields = ("id", "title", "status", "each_step", "job", "created_by", "created_at", "deleted_at")
     inlines = (VersionInline,)
+
+    class Media:
+        css: ClassVar = {"all": ("documents/admin.css",)}
 
     @admin.display(description="steps")
     def each_step(self, document: Document) -> SafeString:

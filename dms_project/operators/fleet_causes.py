@@ -52,23 +52,27 @@ class FleetCauses:
     causes: list[FleetCause]
     #: Tenants with no schema, no such table or a lock on it, and those for which no time was left.
     unread: list[str]
+    #: Some tenant has more dead letters than were looked through.
+    cut: bool
 
 
 def causes_in(tenants: Iterable[str], seconds: float) -> FleetCauses:
     """Look into these tenants for about so long."""
     deadline = time.monotonic() + seconds
     groups: dict[tuple[str, str], FleetCause] = {}
-    unread = []
+    unread, cut = [], False
     for tenant in tenants:
         found = _read(tenant) if time.monotonic() < deadline else None
         if found is None:
             unread.append(tenant)
             continue
+        cut = cut or sum(cause.jobs for cause in found) >= REACH
         for cause in found:
             group = groups.setdefault((cause.job_type, cause.cause), FleetCause(cause.job_type, cause.cause))
             group.jobs += cause.jobs
             group.newest_ids[tenant] = cause.newest_id
-    return FleetCauses(sorted(groups.values(), key=lambda group: (-group.jobs, group.job_type, group.cause)), unread)
+    most_frequent_first = sorted(groups.values(), key=lambda group: (-group.jobs, group.job_type, group.cause))
+    return FleetCauses(most_frequent_first, unread, cut)
 
 
 def addresses_of(text: str) -> dict[str, int]:

@@ -62,7 +62,7 @@ class FleetCausesView(View):
             "chosen": chosen,
             "causes": found.causes,
             "unread": found.unread,
-            "reach": REACH,
+            "looked_through": f"{REACH:,}" if found.cut else None,
             "may_requeue": self._may(request, "requeue"),
             "may_discard": self._may(request, "discard"),
         }

@@ -6,6 +6,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 
+from dms_project.operators import fleet_causes
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
@@ -137,6 +138,14 @@ def test_each_decision_needs_its_right(newest: str, verb: str) -> None:
     assert f'value="{verb}"' not in page
     assert client.post(PAGE, choice).status_code == 403
     assert states("acme") == [JobStatus.DEAD_LETTER] * 3
+
+
+@pytest.mark.usefixtures("outage")
+def test_where_not_all_were_looked_through_the_page_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    reach = "Counted among the newest"
+    assert reach not in operator.get(PAGE).content.decode()
+    monkeypatch.setattr(fleet_causes, "REACH", 2)
+    assert reach in operator.get(PAGE).content.decode()
 
 
 def test_who_may_not_look_at_jobs_sees_none(db: None) -> None:
