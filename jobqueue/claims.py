@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db.models import BooleanField, F, QuerySet, TextField
-from django.db.models.base import ModelState
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Now
 
@@ -219,12 +218,9 @@ def _locked(due: QuerySet[ProcessingJob], limit: int) -> list[ProcessingJob]:
 
 def _made(using: str, row: Sequence[Any]) -> ProcessingJob:
     *values, payload, due, now = row
-    job = ProcessingJob.__new__(ProcessingJob)
-    job._state = ModelState()
-    job._state.adding, job._state.db = False, using
-    job.__dict__.update(zip(_READ, values, strict=True), **_KNOWN)
-    job.__dict__.update(payload=json.loads(payload), available_at=datetime.fromisoformat(due), locked_at=now)
-    return job
+    known = _KNOWN | dict(zip(_READ, values, strict=True))
+    known |= {"payload": json.loads(payload), "available_at": datetime.fromisoformat(due), "locked_at": now}
+    return ProcessingJob.of_row(using, known)
 
 
 def _leave_the_lonely(jobs: list[ProcessingJob]) -> list[ProcessingJob]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from jobqueue.exceptions import InvalidJob, JobQueueError
 from jobqueue.models import ProcessingJob
@@ -62,9 +63,8 @@ def _insert(using: str, specs: Sequence[CheckedSpec], positions: Sequence[int]) 
     return jobs
 
 
-# In the order of the table's columns, so that a job is made as from a row: that is three times as fast as by keywords.
-_COLUMNS = [field.attname for field in ProcessingJob._meta.concrete_fields]
-_NEW = {"status": JobStatus.PENDING.value, "attempts": 0, "worker_deaths": 0, "last_error": ""}
+_NEW: dict[str, Any] = dict.fromkeys(field.attname for field in ProcessingJob._meta.concrete_fields)
+_NEW |= {"status": JobStatus.PENDING.value, "attempts": 0, "worker_deaths": 0, "last_error": "", "created": True}
 
 
 def _job(using: str, checked: CheckedSpec, pk: int, now: datetime) -> ProcessingJob:
@@ -81,9 +81,7 @@ def _job(using: str, checked: CheckedSpec, pk: int, now: datetime) -> Processing
         "history": [],
         "created_at": now,
     }
-    job = ProcessingJob.from_db(using, _COLUMNS, [values.get(name) for name in _COLUMNS])
-    job.created = True
-    return job
+    return ProcessingJob.of_row(using, values)
 
 
 def _find(using: str, specs: Sequence[CheckedSpec], positions: Sequence[int]) -> dict[str, ProcessingJob]:

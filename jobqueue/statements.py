@@ -37,6 +37,13 @@ _INSERT_NEW = _INSERT.format(
     is_new="k IS NULL OR NOT EXISTS (SELECT FROM processing_jobs WHERE idempotency_key = k OFFSET 0)"
 )
 
+# The one job that most callers enqueue: a third of the time that the server takes to plan the above.
+_INSERT_ONE = """
+INSERT INTO processing_jobs (job_type, queue_name, payload, priority, max_attempts, available_at)
+VALUES (%s, %s, %s::jsonb, %s, %s, coalesce(%s, statement_timestamp()))
+RETURNING id, idempotency_key, created_at::text
+"""
+
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
 # The grace time counts anew after a restart of the server, which drops the sign of life of every worker at once and may
@@ -111,13 +118,25 @@ class Inserted:
 
 def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
     """Insert one row per spec, in order; a spec whose key exists is left out of the answer."""
-    has_keys = any(checked.spec.idempotency_key is not None for checked in specs)
-    insert = _INSERT_NEW if has_keys else _INSERT_KEYLESS
+    parameters: list[Any]
+    if any(checked.spec.idempotency_key is not None for checked in specs):
+        insert, parameters = _INSERT_NEW, [_as_json(specs)]
+    elif len(specs) > 1:
+        insert, parameters = _INSERT_KEYLESS, [_as_json(specs)]
+    else:
+        (one,) = specs
+        insert = _INSERT_ONE
+        parameters = [one.spec.job_type, one.spec.queue_name, one.payload_json, one.spec.priority]
+        parameters += [one.max_attempts, one.available_at]
     with connections[using].cursor() as cursor:
-        cursor.execute(insert, [f"[{','.join(checked.as_json() for checked in specs)}]"])
+        cursor.execute(insert, parameters)
         rows = cursor.fetchall()
     now = datetime.fromisoformat(rows[0][2]).astimezone(UTC) if rows else datetime.min.replace(tzinfo=UTC)
     return Inserted([row[:2] for row in rows], now)
+
+
+def _as_json(specs: Sequence[CheckedSpec]) -> str:
+    return f"[{','.join([checked.as_json() for checked in specs])}]"
 
 
 def complete_jobs(using: str, results: Iterable[tuple[str, str | None]]) -> set[str]:
