@@ -140,6 +140,8 @@ def _duration(name: str, default: timedelta, least: timedelta) -> timedelta:
 # How long a call of the store may take, whatever hangs. A file's bytes have as much time more as this rate gives them.
 DMS_STORAGE_TIMEOUT = _duration("DMS_STORAGE_TIMEOUT", timedelta(seconds=20), least=timedelta(seconds=1))
 DMS_STORAGE_MIN_RATE = env.int("DMS_STORAGE_MIN_RATE", 256 * 1024, validate=validate.Range(min=1))
+# Of users who are in none of the groups that are called like roles.
+DMS_DEFAULT_ROLE = env.str("DMS_DEFAULT_ROLE", "editor", validate=validate.OneOf(["reader", "editor", "admin"]))
 DMS_TRASH_RETENTION = _duration("DMS_TRASH_RETENTION", timedelta(days=30), least=timedelta(0))
 DMS_ORPHAN_GRACE = _duration("DMS_ORPHAN_GRACE", timedelta(hours=24), least=timedelta(minutes=1))
 

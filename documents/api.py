@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
 
-from documents import editing, exceptions, labels, lifecycle, listing, thumbnails
+from documents import editing, exceptions, labels, lifecycle, listing, roles, thumbnails
 from documents.downloads import download as download_of
 from documents.filters import FileType, Filters
 from documents.ingest import Upload, ingest
@@ -22,6 +22,7 @@ from documents.labels import MAX_TAGS
 from documents.lifecycle import JOB_TYPE
 from documents.lookup import current_version
 from documents.models import Correspondent, DocumentPage, Note, Tag
+from documents.purge import purge
 from documents.schemas import (
     ChangesIn,
     Day,
@@ -52,6 +53,7 @@ jobs_router = Router(tags=["jobs"])
 # The first that fits counts. The codes are for programs and don't change.
 _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.DocumentNotFound, 404, "document_not_found"),
+    (exceptions.NotAllowed, 403, "not_allowed"),
     (exceptions.NoteNotFound, 404, "note_not_found"),
     (exceptions.InvalidValue, 400, "invalid_value"),
     (exceptions.EmptyFile, 400, "empty_file"),
@@ -95,7 +97,20 @@ def demanding_a_length(run: Callable[..., Any]) -> Callable[..., Any]:
     return demanding
 
 
+def demanding_a_role(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Let readers read and nobody else than editors change anything, whatever call is added."""
+
+    @wraps(run)
+    def demanding(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if request.method not in ("GET", "HEAD"):
+            roles.require_edit(roles.role_of(request.user))
+        return run(request, *args, **kwargs)
+
+    return demanding
+
+
 router.add_decorator(demanding_a_length, mode="view")
+router.add_decorator(demanding_a_role)
 
 
 @router.post(
@@ -235,6 +250,14 @@ def restore(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
     """Take a document out of the trash."""
     lifecycle.restore(document_id, request.user)  # type: ignore[arg-type]  # as above
     return _answer(document_id)
+
+
+@router.post("/{uuid:document_id}/purge", response={204: None}, summary="Delete for good")
+def delete_for_good(request: HttpRequest, document_id: UUID) -> Status[None]:
+    """Delete a document that lies in the trash, with its original. For admins alone."""
+    roles.require_purge(roles.role_of(request.user))
+    purge(document_id, request.user)  # type: ignore[arg-type]  # as above
+    return Status(204, None)
 
 
 @router.post("/{uuid:document_id}/reprocess", response={202: DocumentOut})

@@ -58,6 +58,11 @@ class DocumentsSettings:
         return grace
 
     @property
+    def default_role(self) -> str:
+        """The role of users who are in none of the groups ``reader``, ``editor`` and ``admin``."""
+        return str(self._get("DMS_DEFAULT_ROLE", "editor"))
+
+    @property
     def trash_retention(self) -> timedelta:
         """What lies in the trash for longer is deleted for good by ``documents empty-trash``."""
         retention: timedelta = self._get("DMS_TRASH_RETENTION", timedelta(days=30))

@@ -13,6 +13,10 @@ class DocumentNotFound(DocumentsError):
     """The active tenant has no such document, or it lies in the trash."""
 
 
+class NotAllowed(DocumentsError):
+    """The user's role doesn't suffice. Nothing was changed."""
+
+
 class NoteNotFound(DocumentsError):
     """The document has no such note."""
 

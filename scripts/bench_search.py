@@ -32,6 +32,7 @@ _SYLLABLES = "ba de fi go ku la me ni po ru sa te vi wo zu ka".split()  # noqa: 
 
 # Word n stands about n times more rarely than the first. Both stemmers leave these words as they are, so one is enough.
 _PAGES = f"""
+DROP INDEX pages_by_word, document_titles_by_word;
 INSERT INTO documents_document (id, title, status, created_at, document_date)
 SELECT lpad(to_hex(n), 32, '0')::uuid, 'Document ' || n || ' ' || (%(words)s::text[])[1 + n %% {WORDS}], 'ready',
     now() - n * interval '1 minute', current_date - (n / 100)
@@ -51,6 +52,8 @@ INSERT INTO documents_tag (id, name, key) SELECT n, 'tag ' || n, 'tag ' || n FRO
 INSERT INTO documents_document_tags (document_id, tag_id)
 SELECT lpad(to_hex(n), 32, '0')::uuid, 1 + n %% 50 FROM generate_series(1, %(documents)s) AS n;
 INSERT INTO documents_word SELECT unnest(%(words)s::text[]) ON CONFLICT DO NOTHING;
+CREATE INDEX pages_by_word ON documents_documentpage USING gin (search);
+CREATE INDEX document_titles_by_word ON documents_document USING gin (title_search);
 """  # noqa: S608 - of our own numbers
 
 

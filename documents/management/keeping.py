@@ -1,9 +1,10 @@
-"""The verbs of ``manage.py documents`` that delete for good, export and import."""
+"""The verbs of ``manage.py documents`` that delete for good, export, import, and give roles."""
 
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
 
@@ -13,6 +14,7 @@ from documents.management.progress import Progress
 from documents.management.terms import duration, errors_in_a_line, existing
 from documents.models import Document
 from documents.purge import purge_older_than
+from documents.roles import Role, set_role
 from documents.transfer.exporting import export
 from documents.transfer.importing import ExportDamaged, import_export
 
@@ -25,6 +27,10 @@ def add_keeping_verbs(verbs: Any) -> None:
     )
     empty.add_argument("--dry-run", action="store_true", help="only tell what would be deleted")
     empty.add_argument("--tenant", metavar="T", help="this one alone")
+    role = verbs.add_parser("set-role", help="say what a user may do with a tenant's documents")
+    role.add_argument("user", metavar="USER")
+    role.add_argument("role", choices=Role.values)
+    role.add_argument("--tenant", metavar="T", required=True)
     for verb, help_text in (
         ("export", "write a tenant's documents to a folder: originals as files, the rest as JSON"),
         ("import", "read an export into a tenant, once all of it was found to be whole"),
@@ -53,6 +59,15 @@ class KeepingVerbs(BaseCommand):
 
     def _tell_document(self, document: Document) -> None:
         self.stdout.write(f"trashed     {document.pk}  {document.title}")
+
+    def _set_role(self, user: str, role: str, tenant: str, **options: Any) -> None:
+        with errors_in_a_line(status=1), use(existing(tenant)):
+            found = User.objects.filter(username=user).first()
+            if found is None:
+                raise CommandError(f"{tenant} has no user {user}. Make one in its admin.")
+            set_role(found, Role(role))
+            is_admin = "" if not found.is_superuser else "; a superuser stays an admin, whatever the role"
+        self.stdout.write(f"{user} of {tenant} is {role} now{is_admin}.")
 
     def _export(self, folder: Path, tenant: str, **options: Any) -> None:
         with errors_in_a_line(status=1), use(existing(tenant)):

@@ -18,6 +18,7 @@ from django_htmx.middleware import HtmxDetails
 from dms_project.tenancy import PUBLIC, current
 from documents import exceptions
 from documents.pages import errors
+from documents.roles import Role, require_edit, role_of
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ class PageRequest(HttpRequest):
     """A request that has come through the guard: of a tenant's user, who is signed in."""
 
     user: User
+    role: Role
     htmx: HtmxDetails
 
 
@@ -35,7 +37,7 @@ View = Callable[Concatenate[PageRequest, P], HttpResponseBase]
 
 
 def page(view: View[P]) -> Callable[Concatenate[Any, P], HttpResponseBase]:
-    """Serve a view to signed-in users of a tenant only, uncached, its errors as pages.
+    """Serve a view to signed-in users of a tenant only, uncached, its errors as pages. Readers change nothing.
 
     The operators' schema has no documents, so at their host the page doesn't exist.
     """
@@ -55,7 +57,12 @@ def page(view: View[P]) -> Callable[Concatenate[Any, P], HttpResponseBase]:
 
 def _answer(view: View[P], request: PageRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
     try:
+        request.role = role_of(request.user)
+        if request.method not in ("GET", "HEAD"):
+            require_edit(request.role)
         return view(request, *args, **kwargs)
+    except exceptions.NotAllowed:
+        return errors.forbidden(request)
     except exceptions.DocumentNotFound:
         return errors.not_found(request)
     except (exceptions.ObjectMissing, exceptions.ObjectDamaged) as error:

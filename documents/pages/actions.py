@@ -18,6 +18,8 @@ from documents.lookup import current_version
 from documents.pages.access import PageRequest, page
 from documents.pages.forms import EditForm
 from documents.pages.words import refused
+from documents.purge import purge
+from documents.roles import require_purge
 
 
 @require_POST
@@ -67,6 +69,16 @@ def restore(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     document = lifecycle.restore(document_id, request.user)
     messages.success(request, _("“%(title)s” is back.") % {"title": document.title})
     return redirect("documents:document", document_id)
+
+
+@require_POST
+@page
+def delete_for_good(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Delete a document that lies in the trash, with its original."""
+    require_purge(request.role)
+    purge(document_id, request.user)
+    messages.success(request, _("The document was deleted for good."))
+    return redirect("documents:trashed")
 
 
 @require_POST

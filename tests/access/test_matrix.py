@@ -2,8 +2,8 @@
 
 A row has a route's methods and what each person gets: at a tenant's host, and behind the bar at the operators'.
 
-- ``anonymous``, ``user``, ``staff`` (may enter the admin, where it sees nothing), ``boss`` (a superuser): the people of
-  that host.
+- ``anonymous``, ``reader`` (of a tenant's documents), ``user`` (an editor of them), ``staff`` (may enter the admin,
+  where it sees nothing; an editor, too), ``boss`` (a superuser): the people of that host.
 - ``unknown``, ``trashed``: what the boss gets for ids that nobody has, and for a document in the trash.
 - ``login``: is sent to log in; ``-``: the route has no such id; ``302/403``: Django's two lines differ.
 
@@ -25,7 +25,7 @@ from tests.access.asking import Answer, ask, send, url_of
 from tests.access.routes import routes
 from tests.access.world import House, Ids, World, unknown_ids
 
-ROLES = ("anonymous", "user", "staff", "boss")
+ROLES = ("anonymous", "reader", "user", "staff", "boss")
 OTHER_METHODS = ("POST", "PUT", "DELETE")
 REFUSALS = {"login", "400", "401", "403", "404", "405"}
 # Django's own views, which don't look at the method.

@@ -13,6 +13,7 @@ from dms_project.tenancy.models import Tenant
 from dms_project.tokens.models import ApiToken
 from documents import thumbnails
 from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note
+from documents.roles import Role, set_role
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from tests.documents.http import Api
@@ -72,6 +73,9 @@ def furnish(name: str, first_id: int) -> House:
     with use(name):
         user = User.objects.create_user("user", pk=first_id)
         house.let_in("user", user)
+        reader = User.objects.create_user("reader", pk=first_id + 3)
+        set_role(reader, Role.READER)
+        house.let_in("reader", reader)
         house.let_in("staff", User.objects.create_user("staff", pk=first_id + 1, is_staff=True))
         house.let_in("boss", User.objects.create_superuser("boss", pk=first_id + 2))
         group = Group.objects.create(name="group", pk=first_id)

@@ -11,11 +11,12 @@ from django.urls import reverse
 
 from documents.models import AuditEntry, Document, Note
 from documents.pages.urls import urlpatterns
+from documents.roles import Role, set_role
 from tests.documents.servers import use_storage
 from tests.pages import made
 
 NAMES = [pattern.name for pattern in urlpatterns]
-ACTIONS = ["edit", "trash", "restore", "reprocess", "add_note", "remove_note"]
+ACTIONS = ["edit", "trash", "restore", "reprocess", "add_note", "remove_note", "purge"]
 OF_A_DOCUMENT = ["document", "download", *ACTIONS]
 
 
@@ -70,7 +71,9 @@ def test_no_page_is_kept_by_a_browser_or_a_proxy(name: str, client: Client) -> N
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_an_action_needs_the_token_of_the_form_and_is_written_down(name: str, client: Client) -> None:
-    document = made.document(trashed=name == "restore")
+    document = made.document(trashed=name in ("restore", "purge"))
+    if name == "purge":
+        set_role(User.objects.get(), Role.ADMIN)
     url, form = url_of(name, document.pk), {"title": "New", "text": "A note"}
 
     refused = client.post(url, form)
@@ -143,3 +146,26 @@ def test_behind_the_last_page_comes_the_last_page(client: Client) -> None:
         made.document(f"Lease {number}")
     assert client.get("/?page=9").context["page"] == 2
     assert len(client.get("/?page=9").context["rows"]) == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/trash/", "/document", "/?q=lease"])
+def test_a_reader_is_offered_nothing_that_changes_documents(client: Client, path: str) -> None:
+    """But to log out, and to choose the language."""
+    document = made.document()
+    made.document(trashed=True)
+    path = url_of("document", document.pk) if path == "/document" else path
+    forms = 'method="post" action="'
+    assert "data-choose" in client.get("/").content.decode()
+    assert client.get(path).content.decode().count(forms) >= 2
+    set_role(User.objects.get(), Role.READER)
+    page = client.get(path).content.decode()
+    assert [part.partition('"')[0] for part in page.split(forms)[1:]] == ["/logout/", "/language"]
+    assert "data-choose" not in page
+    assert 'id="uploads"' not in page
+
+
+def test_only_an_admin_is_offered_to_delete_for_good(client: Client) -> None:
+    made.document(trashed=True)
+    assert "/purge" not in client.get("/trash/").content.decode()
+    set_role(User.objects.get(), Role.ADMIN)
+    assert "/purge" in client.get("/trash/").content.decode()
