@@ -23,6 +23,7 @@ from pythonjsonlogger.json import JsonFormatter as _JsonFormatter
 from dms_project.tenancy.context import current
 from dms_project.tenancy.exceptions import reason
 from dms_project.tenancy.names import PUBLIC
+from jobqueue.running_job import running_job
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -36,7 +37,7 @@ FIELDS = (
     "seconds",
 )
 #: Those that tell people what a line is about, by the word that stands in the line.
-_ABOUT = {"tenant": "tenant", "request_id": "request"}
+_ABOUT = {"tenant": "tenant", "job_id": "job", "request_id": "request"}
 
 #: Of the request that this thread serves, or empty.
 request_id: ContextVar[str] = ContextVar("dms_project.logs.request_id", default="")
@@ -124,6 +125,10 @@ class ContextFilter(logging.Filter):
         tenant = current()
         if tenant != PUBLIC and not hasattr(record, "tenant"):
             record.tenant = tenant
+        job = running_job.get()
+        if job is not None and not hasattr(record, "job_id"):
+            record.job_id, record.job_type, record.attempt = job.pk, job.job_type, job.attempts
+            record.queue_name = job.queue_name
         if request_id.get() and not hasattr(record, "request_id"):
             record.request_id = request_id.get()
         return True

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
@@ -33,3 +34,17 @@ def database_is_postgresql(**kwargs: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+@register("jobqueue")
+def times_are_aware(**kwargs: Any) -> list[CheckMessage]:
+    """jobqueue.E006 unless Django works with aware times, as the queue does."""
+    if settings.USE_TZ:
+        return []
+    return [
+        Error(
+            "The queue's times have a time zone, and USE_TZ is off: they could not be compared with the project's.",
+            hint="Set USE_TZ = True.",
+            id="jobqueue.E006",
+        )
+    ]

@@ -61,6 +61,11 @@ def close_connections() -> None:
         _replace(connection)
 
 
+def drop_connection(using: str) -> None:
+    """End this thread's session with a database, also where a pool would keep it for others: it has our settings."""
+    _replace(connections[using])
+
+
 def _wash(connection: BaseDatabaseWrapper) -> bool:
     """Return False if the connection can't be made clean."""
     raw = connection.connection

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from django.db import Error as DatabaseError
-from django.db import connections
 
 from jobqueue import events
 from jobqueue.claimer import Claimer
 from jobqueue.claims import Claimed
 from jobqueue.conf import conf
-from jobqueue.connection_hygiene import close_connections
+from jobqueue.connection_hygiene import close_connections, drop_connection
 from jobqueue.executor import Claim, Ending, execute
 from jobqueue.holdings import Holdings
 from jobqueue.isolation import ForkServer
@@ -282,7 +281,7 @@ class Dispatcher:
             self._visit_failed(tenant, error, began)
             return 0
         except Exception as error:  # noqa: BLE001 - no schema, not migrated
-            connections[self._queue.using].close()
+            drop_connection(self._queue.using)
             self._visit_failed(tenant, error, began)
             return 0
         self._ailing.discard(tenant)
@@ -334,7 +333,7 @@ class Dispatcher:
             self._call_in_trouble(tenant, error)
         except Exception as error:  # noqa: BLE001 - no schema, not migrated
             self._call_in_trouble(tenant, error)
-            connections[self._queue.using].close()
+            drop_connection(self._queue.using)
         return None
 
     # Giving back

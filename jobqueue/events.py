@@ -120,6 +120,14 @@ def tenant_in_trouble(tenant: str, error: Exception) -> None:
     logger.error("can't look into tenant %s, the others go on: %s", tenant, _reason(error), extra=fields)
 
 
+def nobody_can_run(tenant: str, job_type: str, count: int) -> None:
+    """Jobs wait of a type that this program knows no handler for; said once."""
+    fields = {"event": "nobody can run", "tenant": tenant, "job_type": job_type, "jobs": count}
+    in_tenant = f" in tenant {tenant}" if tenant else ""
+    then = "this program has no handler for it: is an app missing, or older code running?"
+    logger.warning("%s jobs of type %s wait%s; %s", count, job_type, in_tenant, then, extra=fields)
+
+
 def _reason(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]
 

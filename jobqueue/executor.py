@@ -12,6 +12,7 @@ from jobqueue.exceptions import DeadLetter
 from jobqueue.handlers import HandlerFunction, JobContext
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.running_job import running_job
 from jobqueue.tenant_source import TenantSource
 
 
@@ -78,5 +79,6 @@ def _call(claim: Claim, queue: Queue, tenants: TenantSource, call: Caller) -> An
     handler = handlers.registered().get(claim.job.job_type)
     if handler is None:
         raise LookupError(f"This worker has no handler for {claim.job.job_type!r}.")
+    running_job.set(claim.job)  # in a context of its own
     with tenants.use(claim.tenant):
         return call(handler.function, JobContext(claim.job, queue))

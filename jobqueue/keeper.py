@@ -20,6 +20,7 @@ from jobqueue.executor import Claim
 from jobqueue.fence import Fate
 from jobqueue.listener import Listener
 from jobqueue.own_session import OwnSession, is_of_one_tenant
+from jobqueue.pending import without_handler
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import SignOfLife
 from jobqueue.tenant_source import TenantSource
@@ -31,6 +32,12 @@ T = TypeVar("T")
 _TENANTS_PER_TICK = 10
 #: How soon to look again while some worker is suspected.
 _SUSPICIOUS_TICK = 0.25
+#: Looking for dead workers takes at most this part of the time: while somebody holds an old snapshot, the index of the
+#: running jobs is full of dead entries. But it is done so often at least.
+_PART_FOR_THE_DEAD = 1 / 10
+_LONGEST_TICK = 30.0
+#: How often to look for jobs that nobody can run.
+_STRANGERS_SECONDS = 60.0
 #: How long a claim may be held before it is looked at, again and again so often.
 _LOOK_SECONDS = 1.0
 
@@ -64,6 +71,9 @@ class Keeper:
         self._done = threading.Event()
         self._next_tenant = 0
         self._suspicious = False
+        self._look_for_the_dead_at = float("-inf")
+        self._strangers_looked_for: dict[str, float] = {}
+        self._strangers: set[tuple[str, str]] = set()
         #: The tenants in which dead workers are looked for; set by whoever knows them.
         self.served: Sequence[str] = ()
         #: Ends the run of a claim that is over, and returns whether there is one; set by whoever runs them.
@@ -184,6 +194,9 @@ class Keeper:
     def _look_for_the_dead(self) -> None:
         """Look into some tenants, in turn; all of them within a tick if they are few."""
         served = self.served
+        began = time.monotonic()
+        if began < self._look_for_the_dead_at:
+            return
         self._suspicious = False
         for _ in range(min(len(served), _TENANTS_PER_TICK)):
             self._next_tenant = (self._next_tenant + 1) % len(served)
@@ -192,6 +205,19 @@ class Keeper:
                 self._suspicious = True
                 if self._in(tenant, partial(self._queue.rescue, patient=True)):
                     self._wake(tenant)
+            self._look_for_strangers(tenant, began)
+        now = time.monotonic()
+        self._look_for_the_dead_at = now + min((now - began) / _PART_FOR_THE_DEAD - (now - began), _LONGEST_TICK)
+
+    def _look_for_strangers(self, tenant: str, now: float) -> None:
+        """Say once of each type that jobs wait which this program has no handler for."""
+        if now - self._strangers_looked_for.setdefault(tenant, now) < _STRANGERS_SECONDS:
+            return
+        self._strangers_looked_for[tenant] = now
+        for job_type, count in (self._in(tenant, partial(without_handler, self._queue.using)) or {}).items():
+            if (tenant, job_type) not in self._strangers:
+                self._strangers.add((tenant, job_type))
+                events.nobody_can_run(tenant, job_type, count)
 
     def _in(self, tenant: str, ask: Callable[[], T]) -> T | None:
         """Ask something inside a tenant; None if that is in trouble."""

@@ -9,6 +9,7 @@ from django.db import Error, connections, transaction
 from psycopg import Connection, errors
 from psycopg import Error as PsycopgError
 
+from jobqueue.connection_hygiene import drop_connection
 from jobqueue.thread_connections import shut_down
 
 logger = logging.getLogger("jobqueue.worker")
@@ -77,7 +78,7 @@ class OwnSession:
     def follow(self, outages: int) -> None:
         """Connect anew if there were outages since the last call: what broke another connection may be a fail-over."""
         if outages != self._outages:
-            connections[self.using].close()
+            drop_connection(self.using)
             self._outages = outages
 
     def rest(self) -> None:

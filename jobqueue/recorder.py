@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from django.db import Error as DatabaseError
-from django.db import connections
 
 from jobqueue import events
 from jobqueue.conf import conf
+from jobqueue.connection_hygiene import drop_connection
 from jobqueue.executor import Claim, Ending
 from jobqueue.holdings import Holdings
 from jobqueue.keeper import Keeper
@@ -126,7 +126,7 @@ class Recorder:
                 raise
             self._record_one_by_one(tenant, error)
         except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
-            connections[self._queue.using].close()
+            drop_connection(self._queue.using)
             self._record_one_by_one(tenant, error)
         else:
             self._in_trouble_since.pop(tenant, None)
@@ -165,7 +165,7 @@ class Recorder:
                     waiting.append(ending)
                     return
             except Exception:  # noqa: BLE001 - as above, and said below
-                connections[self._queue.using].close()
+                drop_connection(self._queue.using)
         if tenant in self._unrecorded:
             self._call_in_trouble(tenant, error)
 

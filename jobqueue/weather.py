@@ -3,7 +3,9 @@
 import logging
 import random
 
-from django.db import InterfaceError, InternalError, OperationalError, connections
+from django.db import InterfaceError, InternalError, OperationalError
+
+from jobqueue.connection_hygiene import drop_connection
 
 logger = logging.getLogger("jobqueue.worker")
 
@@ -25,7 +27,7 @@ class Weather:
 
     def bad(self, error: Exception) -> float:
         """Note a failure, drop the connection, and return the seconds to wait: doubling, capped, with jitter."""
-        connections[self.using].close()
+        drop_connection(self.using)
         self._failures += 1
         wait = min(0.25 * 2.0 ** min(self._failures, 16), self._longest) * random.uniform(0.5, 1)  # noqa: S311 - jitter
         if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from dms_project import logs
 from dms_project.access_log import AccessLog
 from dms_project.operators import banner
 from dms_project.tenancy import use
+from jobqueue.models import ProcessingJob
+from jobqueue.running_job import running_job
 
 
 def written(formatter: logging.Formatter, message: str, exc_info: Any = None, **extra: Any) -> str:
@@ -53,6 +56,18 @@ def test_programs_read_the_same_as_fields() -> None:
     assert line == {
         "level": "INFO", "logger": "somebody", "message": "done", "event": "succeeded", "job_id": 7, "seconds": 0.5
     }  # fmt: skip
+
+
+def test_a_handlers_own_lines_say_which_job_they_belong_to() -> None:
+    def log() -> tuple[str, dict[str, Any]]:
+        running_job.set(ProcessingJob(id=7, job_type="documents.process", attempts=2, queue_name="slow"))
+        return written(logs.TextFormatter(), "page 3 read"), as_json("page 3 read")
+
+    for_people, for_programs = copy_context().run(log)
+
+    assert for_people.endswith(" page 3 read job=7")
+    fields = {name: for_programs[name] for name in ("job_id", "job_type", "attempt", "queue_name")}
+    assert fields == {"job_id": 7, "job_type": "documents.process", "attempt": 2, "queue_name": "slow"}
 
 
 def test_a_traceback_is_a_field_of_its_record() -> None:

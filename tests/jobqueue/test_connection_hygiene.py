@@ -1,7 +1,11 @@
 """Q32: whatever a handler does to its connection, its outcome is recorded and the next job finds a clean one."""
 
-from django.db import connection
+from collections.abc import Iterator
 
+import pytest
+from django.db import connection, connections
+
+from jobqueue.connection_hygiene import drop_connection
 from jobqueue.sign_of_life import LOCK_CLASS
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
@@ -72,3 +76,34 @@ def _count(what: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) " + what.replace("%%", "%"))
         return int(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def pooled(committed_db: None) -> Iterator[str]:
+    """The alias of the test's database as a project has it that uses Django's own pool."""
+    alias = "pooled"
+    connections.databases[alias] = connection.settings_dict | {
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {"pool": {"min_size": 1, "max_size": 1}},
+    }
+    yield alias
+    drop_connection(alias)
+    connections[alias].close_pool()
+    del connections[alias], connections.databases[alias]
+
+
+def test_a_session_of_the_worker_does_not_go_back_into_a_pool(pooled: str) -> None:
+    """It has an advisory lock, LISTEN and time limits, which the next thread would inherit."""
+    with connections[pooled].cursor() as cursor:
+        cursor.execute("SET lock_timeout = '1s'")
+        cursor.execute("SELECT pg_advisory_lock(4711), pg_backend_pid()")
+        before = cursor.fetchone()[1]
+
+    drop_connection(pooled)
+
+    with connections[pooled].cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid(), current_setting('lock_timeout')")
+        pid, lock_timeout = cursor.fetchone()
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s", [before])
+        assert (pid != before, lock_timeout, cursor.fetchone()) == (True, "0", (0,))

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dms_project.tenancy import use
-from jobqueue.checks import settings_are_usable
+from jobqueue.checks import settings_are_usable, times_are_aware
 from jobqueue.queue import Queue
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.workers import BothTenants, Twins
@@ -124,3 +124,11 @@ def test_the_system_check_names_the_setting(settings: Any) -> None:
     (error,) = settings_are_usable()
 
     assert (error.id, "POLL_INTERVAL" in error.msg) == ("jobqueue.E001", True)
+
+
+def test_the_system_check_refuses_naive_times(settings: Any) -> None:
+    assert times_are_aware() == []
+    settings.USE_TZ = False
+    (error,) = times_are_aware()
+
+    assert (error.id, error.hint) == ("jobqueue.E006", "Set USE_TZ = True.")
