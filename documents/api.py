@@ -9,12 +9,16 @@ from functools import wraps
 from typing import Annotated, Any, cast
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
 
 from documents import editing, exceptions, labels, lifecycle, listing, roles, thumbnails
+from documents.archive import MAX_DOCUMENTS as MAX_ARCHIVED
+from documents.archive import archive_of
+from documents.bulk import Done, for_each
 from documents.downloads import download as download_of
 from documents.filters import FileType, Filters
 from documents.ingest import Upload, ingest
@@ -24,6 +28,8 @@ from documents.lookup import current_version
 from documents.models import Correspondent, DocumentPage, Note, Tag
 from documents.purge import purge
 from documents.schemas import (
+    BulkIn,
+    BulkOut,
     ChangesIn,
     Day,
     DocumentOut,
@@ -161,6 +167,34 @@ def list_documents(
     """
     filters = Filters(status, tuple(tag), correspondent, type, since, until)
     return listing.list_documents(words=q, filters=filters, page=page)
+
+
+@router.post("/bulk", response=BulkOut, summary="Change many documents")
+def change_many(request: HttpRequest, asked: BulkIn) -> Done:
+    """Tag, trash or restore documents, each by itself. Ids that are missing are counted, and stop nothing."""
+    user = cast(User, request.user)
+    verbs: dict[str, Callable[[UUID], object]] = {
+        "tag": lambda document_id: editing.tag_more(document_id, asked.tags, user),
+        "trash": lambda document_id: lifecycle.trash(document_id, user),
+        "restore": lambda document_id: lifecycle.restore(document_id, user),
+    }
+    labels.clean_names(asked.tags)
+    return for_each(asked.ids, verbs[asked.action])
+
+
+@router.api_operation(
+    ["GET", "HEAD"],
+    "/zip",
+    response={(404, 410): Problem},
+    summary="Download many originals",
+    openapi_extra={"responses": {200: {"description": "A ZIP file", "content": {"application/zip": {}}}}},
+)
+def download_many(
+    request: HttpRequest,
+    id: Annotated[list[UUID], Query(min_length=1, max_length=MAX_ARCHIVED, description="repeated")],
+) -> HttpResponseBase:
+    """Send the originals of documents as a ZIP file; those that don't exist are left out."""
+    return archive_of(id)
 
 
 @router.api_operation(["GET", "HEAD"], "/{uuid:document_id}", response=DocumentOut)

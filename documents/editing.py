@@ -55,6 +55,16 @@ def add_tags(document: Document, names: Iterable[str], user: User | None) -> Non
     _tag(document, labels.clean_names([*before, *names]), user)
 
 
+def tag_more(document_id: UUID, names: Iterable[str], user: User) -> None:
+    """Give a document more tags; those that it has stay.
+
+    Raises:
+        DocumentNotFound, InvalidValue
+    """
+    with transaction.atomic():
+        add_tags(locked(document_id), names, user)
+
+
 def add_note(document_id: UUID, text: str, user: User) -> Note:
     """Write a note about a document.
 

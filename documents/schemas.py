@@ -2,12 +2,13 @@
 
 import re
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from ninja import Schema
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
+from documents.bulk import MAX_DOCUMENTS
 from documents.models import LABEL_MAX_LENGTH, NOTE_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
 from documents.states import DocumentStatus
 
@@ -144,6 +145,21 @@ class ChangesIn(BaseModel, extra="forbid", json_schema_extra={"minProperties": 1
         if not self.model_fields_set:
             raise ValueError(f"Give at least one of {', '.join(type(self).model_fields)}.")
         return self
+
+
+class BulkIn(BaseModel, extra="forbid"):
+    """What is to be done to many documents."""
+
+    action: Literal["tag", "trash", "restore"]
+    ids: list[UUID] = Field(min_length=1, max_length=MAX_DOCUMENTS)
+    tags: list[Name] = Field(default_factory=list, description="for `tag`: added to those that the documents have")
+
+
+class BulkOut(Schema):
+    """What was done."""
+
+    changed: int
+    missing: int = Field(description="don't exist, or aren't where the action looks for them")
 
 
 class NoteIn(BaseModel, extra="forbid"):

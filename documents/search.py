@@ -65,8 +65,8 @@ def search(documents: QuerySet[Document], words: str, *, narrowed: bool) -> Foun
     """
     asked = parse(words)
     query = _compiled(asked.wanted)
+    newest = _newest_pages(documents.order_by(), query, asked.unwanted, narrowed=narrowed)
     documents = without_excluded(documents, words).order_by()
-    newest = _newest_pages(documents, query, narrowed=narrowed or bool(asked.excluded))
     titles = documents.filter(title_search=query).order_by("-created_at")[: RANKED + 1]
     best: dict[UUID, _Best] = {}
     for pk, page, rank, created_at in _ranked(newest[:RANKED], documents, query):
@@ -123,12 +123,16 @@ def _compiled(text: str) -> SearchQueryCombinable:
     return german | english
 
 
-def _newest_pages(documents: QuerySet[Document], query: SearchQueryCombinable, *, narrowed: bool) -> list[int]:
+def _newest_pages(
+    documents: QuerySet[Document], query: SearchQueryCombinable, unwanted: str, *, narrowed: bool
+) -> list[int]:
     """Return the ids of the newest pages that match, at most one more than are ranked.
 
     To rank a page costs ten times what it costs to find it, so a word that stands everywhere would take seconds.
     """
     pages = DocumentPage.objects.filter(search=query)
+    if unwanted:
+        pages = pages.exclude(version__in=DocumentPage.objects.filter(search=_compiled(unwanted)).values("version"))
     if narrowed:  # else the trash is left out at the end: to look each page's document up here costs more than that
         pages = pages.filter(version__document__in=documents.values("pk"))
     # Plus nothing: else PostgreSQL may walk the pages by their key, and unpack the words of each to compare them.

@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from documents.pages import actions, views
+from documents.pages import actions, bulk, views
 
 app_name = "documents"
 
 urlpatterns = [
     path("", views.home, name="list"),
     path("trash/", views.trash, name="trashed"),
+    path("bulk", bulk.change, name="bulk"),
+    path("zip", bulk.download, name="zip"),
     path("states", views.states, name="states"),
     path("documents/<uuid:document_id>/", views.document, name="document"),
     path("documents/<uuid:document_id>/download", views.download, name="download"),

@@ -59,7 +59,9 @@ def url_of(path: str, ids: Ids) -> str:
                 return str(ids[model])
 
     url = _PLACEHOLDER.sub(value, path)
-    return f"{url}?ids={ids.get(DOCUMENT, _NO_DOCUMENT)}" if url == "/states" else url
+    if path in ("/states", "/zip", "/api/documents/zip", "/bulk", "/api/documents/bulk"):
+        return f"{url}?{'ids' if url == '/states' else 'id'}={ids.get(DOCUMENT, _NO_DOCUMENT)}"
+    return url
 
 
 def ask(house: House, role: str, method: str, url: str, *, host: str) -> Answer:
@@ -91,6 +93,11 @@ def _request(browser: Client, method: str, url: str, headers: dict[str, str]) ->
         file = BytesIO(b"new")
         file.name = "new.txt"
         return browser.post(url, {"file": file}, headers=headers)
+    if method == "POST" and url.startswith("/api/documents/bulk"):
+        bulk = {"action": "trash", "ids": [url.partition("=")[2]]}
+        return browser.post(url, json.dumps(bulk), "application/json", headers=headers)
+    if method == "POST" and url.startswith("/bulk"):
+        return browser.post(url, {"action": "trash", "id": url.partition("=")[2]}, headers=headers)
     if method == "POST" and url.startswith("/api/") and url.endswith("/notes"):
         return browser.post(url, json.dumps({"text": "New"}), "application/json", headers=headers)
     if method == "POST":

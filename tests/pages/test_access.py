@@ -18,6 +18,7 @@ from tests.pages import made
 NAMES = [pattern.name for pattern in urlpatterns]
 ACTIONS = ["edit", "trash", "restore", "reprocess", "add_note", "remove_note", "purge"]
 OF_A_DOCUMENT = ["document", "download", *ACTIONS]
+ACTIONS.append("bulk")
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_an_action_needs_the_token_of_the_form_and_is_written_down(name: str, cl
     document = made.document(trashed=name in ("restore", "purge"))
     if name == "purge":
         set_role(User.objects.get(), Role.ADMIN)
-    url, form = url_of(name, document.pk), {"title": "New", "text": "A note"}
+    url, form = url_of(name, document.pk), {"title": "New", "text": "A note", "id": document.pk, "action": "trash"}
 
     refused = client.post(url, form)
     assert refused.status_code == 403

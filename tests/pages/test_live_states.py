@@ -84,11 +84,11 @@ def test_a_list_costs_as_many_statements_with_fifty_documents_as_with_one(
     client: Client, django_assert_max_num_queries: Callable[..., object]
 ) -> None:
     ids = [str(processing(f"Lease {n}").pk) for n in range(50)]
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         client.get("/")
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(14):
         client.get("/?q=lease")
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         client.get("/states", {"ids": ",".join(ids)})
 
 

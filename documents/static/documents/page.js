@@ -57,3 +57,21 @@ if (connection) {
 const giveWay = (image) => { if (image.complete && !image.naturalWidth) image.remove(); };
 document.querySelectorAll(".kind img").forEach(giveWay);
 document.addEventListener("error", (event) => { if (event.target.matches?.(".kind img")) event.target.remove(); }, true);
+
+// Several documents at once: how many are selected, and all of them by one press.
+const bulk = document.getElementById("bulk");
+if (bulk) {
+  const picks = () => [...document.querySelectorAll(".pick")];
+  const tell = () => {
+    const count = picks().filter((pick) => pick.checked).length;
+    bulk.querySelector("[role=status]").textContent = bulk.dataset.picked.replace("{n}", count);
+  };
+  document.addEventListener("change", (event) => { if (event.target.matches(".pick")) tell(); });
+  document.addEventListener("htmx:afterSettle", tell);
+  bulk.querySelector("[data-all]").addEventListener("click", () => {
+    const all = picks();
+    const on = !all.every((pick) => pick.checked);
+    for (const pick of all) pick.checked = on;
+    tell();
+  });
+}
