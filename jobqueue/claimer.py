@@ -62,8 +62,11 @@ class Claimer:
         """Look from the front everywhere."""
         self._marks.clear()
 
-    def visit(self, tenant: str, limit: int, holdings: Holdings) -> Claimed:
+    def visit(self, tenant: str, limit: int, holdings: Holdings, *, woken: bool = False) -> Claimed:
         """Undo what nobody knows of, and claim up to ``limit`` jobs, in one transaction; 0: claim nothing.
+
+        Args:
+            woken: Whether it is known that something has just come.
 
         Raises:
             Exception: Whatever is wrong with the tenant or the database; nothing is claimed then, as far as is known.
@@ -73,7 +76,7 @@ class Claimer:
         try:
             with self._tenants.use(tenant), self._session.transaction():
                 uncertain = self._undo_uncertain(tenant)
-                claimed = self._claim(tenant, limit, holdings, token) if limit else NOTHING
+                claimed = self._claim(tenant, limit, holdings, token, woken) if limit else NOTHING
         except WEATHER as error:
             self._marks.pop(tenant, None)
             if limit and not is_of_one_tenant(error):
@@ -88,7 +91,7 @@ class Claimer:
             self._uncertain.pop(tenant, None)
         return claimed
 
-    def _claim(self, tenant: str, limit: int, holdings: Holdings, token: UUID) -> Claimed:
+    def _claim(self, tenant: str, limit: int, holdings: Holdings, token: UUID, woken: bool) -> Claimed:
         service, marks = self._service, self._marks[tenant]
         alone = self._lonely.choice(holdings)
         claim = partial(
@@ -100,7 +103,8 @@ class Claimer:
             marks=marks,
             token=token,
         )
-        marks.begin(time.monotonic())
+        if alone or not (woken and marks.guess()):
+            marks.begin(time.monotonic())
         if alone:
             claimed = claim(Wanted(service.job_types, service.queue_names, alone=True))
             if claimed.jobs:
@@ -109,14 +113,16 @@ class Claimer:
             alone = None
         wanted = Wanted(service.job_types, service.queue_names, alone)
         claimed = claim(wanted)
-        if claimed.more or not marks.looked_behind:
-            return claimed
-        # A tenant is known to have nothing more when its lanes have been read from the front.
-        marks.forget()
-        if claimed.jobs:
-            return Claimed(claimed.jobs, more=True)
-        marks.begin(time.monotonic())
-        return claim(wanted)
+        if marks.looked_behind and not claimed.more:
+            # A tenant is known to have nothing more when its lanes have been read from the front.
+            marks.forget()
+            if claimed.jobs:
+                return Claimed(claimed.jobs, more=True)
+            marks.begin(time.monotonic())
+            claimed = claim(wanted)
+        if not claimed.jobs:
+            marks.found_nothing()
+        return claimed
 
     def _undo_uncertain(self, tenant: str) -> list[tuple[UUID, int]]:
         """Undo the claims whose COMMIT has been decided by now, and return the others."""

@@ -274,7 +274,7 @@ class Dispatcher:
         began = time.monotonic()
         self.session.prepare()
         try:
-            claimed = self._claimer.visit(tenant, limit, self._holdings)
+            claimed = self._claimer.visit(tenant, limit, self._holdings, woken=self._rota.woken(tenant))
         except WEATHER as error:
             if not is_of_one_tenant(error):
                 raise

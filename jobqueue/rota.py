@@ -15,6 +15,7 @@ class Rota:
         # In the order of service: whoever was served last stands last.
         self._next: dict[str, float] = {}
         self._again: dict[str, float] = {}
+        self._woken: set[str] = set()
 
     @property
     def names(self) -> list[str]:
@@ -35,7 +36,15 @@ class Rota:
         """Note that a tenant has something, or if ``name`` is empty and no tenant's, that any may have."""
         for woken in [name] if name in self._next else [] if name else self.names:
             self._next[woken] = now
+            self._woken.add(woken)
             self._again[woken] = now + _AGAIN_SECONDS
+
+    def woken(self, name: str) -> bool:
+        """Return whether somebody has woken a tenant since the last call."""
+        if name not in self._woken:
+            return False
+        self._woken.discard(name)
+        return True
 
     def due(self, now: float) -> list[str]:
         """Return whom to look into now, the one not served for longest first."""

@@ -193,3 +193,22 @@ def test_a_mark_does_not_pass_what_was_left_for_a_claim_of_its_own(committed_db:
             assert found.more == (len(taken) < 4)
 
     assert taken == [[0], [1], [2], [3, 4, 5]]
+
+
+def test_what_comes_when_nothing_was_due_is_looked_for_where_jobs_came_last() -> None:
+    lane, marks = A, Marks()
+    assert not marks.guess()  # nothing is known yet
+    marks.begin(1.0)
+    marks.advance(lane, Place(NOW, 7), 1.0)
+    assert not marks.guess()  # more may be due
+
+    marks.forget()
+    marks.found_nothing()
+
+    assert marks.guess()
+    assert marks.only_lane == lane
+    assert marks.places[lane] < Place(NOW, 0)
+    assert marks.looked_behind  # so that all lanes are looked into afterwards
+    marks.advance(lane, Place(NOW, 8), 1.1)
+    marks.begin(1.1)
+    assert not marks.looked_behind
