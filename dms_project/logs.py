@@ -140,7 +140,9 @@ class OutageFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if isinstance(error, OUTAGES):
-            record.msg = f"{record.getMessage()}: {reason(error)}"
+            # Django calls it an internal server error; it is answered 503, as OutageMiddleware sees to.
+            said = record.getMessage().replace("Internal Server Error", "503")
+            record.msg = f"{said}: {reason(error)}"
             record.args = ()
             record.exc_info = record.exc_text = None
         return True

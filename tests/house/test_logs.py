@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 
 from dms_project import logs
 from dms_project.access_log import AccessLog
@@ -17,6 +17,8 @@ from dms_project.operators import banner
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.running_job import running_job
+
+OUTAGE = OperationalError("the server closed the connection")
 
 
 def written(formatter: logging.Formatter, message: str, exc_info: Any = None, **extra: Any) -> str:
@@ -26,6 +28,14 @@ def written(formatter: logging.Formatter, message: str, exc_info: Any = None, **
     )
     logs.ContextFilter().filter(record)
     return formatter.format(record)
+
+
+def test_an_outage_is_one_line_with_the_status_that_was_answered() -> None:
+    record = logging.getLogger("django.request").makeRecord(
+        "django.request", logging.ERROR, __file__, 1, "%s: %s", ("Internal Server Error", "/"), raised(OUTAGE)
+    )
+    assert logs.OutageFilter().filter(record)
+    assert written(logging.Formatter(), record.getMessage()) == "503: /: the server closed the connection"
 
 
 def as_json(message: str, exc_info: Any = None, **extra: Any) -> dict[str, Any]:
