@@ -97,6 +97,8 @@ _WITHOUT_TESTS_OWN = """
 @pytest.mark.parametrize("look", SCREENS)
 def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
     with use("globex"):
+        Queue().enqueue("documents.process", {}, max_attempts=1)
+        Queue().fail(Queue().dequeue("docs1:1203"), OUTAGE)
         Queue().enqueue("documents.process", {})
     with use("acme"):
         dead = a_day_with_an_outage()
@@ -107,6 +109,7 @@ def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
         (acme, f"{JOBS}causes/", "causes"),
         (acme, f"{JOBS}{dead}/change/", "job"),
         (operators, "/admin/tenancy/tenant/", "tenants"),
+        (operators, "/admin/tenancy/tenant/dead-letters/", "fleet"),
     ):
         person.go(path)
         person.page.mouse.move(0, 0)
@@ -114,11 +117,13 @@ def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
         _save(person.page.screenshot(), f"admin-{name}-{look}")
 
 
+OUTAGE = StorageUnavailable("S3: Could not connect to the endpoint")
+
+
 def a_day_with_an_outage() -> int:
     """Make jobs in every state, and return the id of a dead letter."""
     queue = Queue()
-    outage = StorageUnavailable("S3: Could not connect to the endpoint")
-    deaths = [outage] * 5 + ["worker died (docs2:4711)", ValueError("Invalid reference to a page")]
+    deaths = [OUTAGE] * 5 + ["worker died (docs2:4711)", ValueError("Invalid reference to a page")]
     for number in range(20):
         queue.enqueue("documents.process", {"document_id": str(UUID(int=number)), "version": 1}, max_attempts=1)
     for death in deaths:

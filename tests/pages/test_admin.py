@@ -76,12 +76,17 @@ def test_axe_finds_nothing_on_the_pages_about_jobs(somebody: Callable[..., Perso
 
 
 @pytest.mark.usefixtures("users")
-def test_axe_finds_nothing_on_the_list_of_tenants(somebody: Callable[..., Person]) -> None:
+def test_axe_finds_nothing_on_the_list_of_tenants_and_on_their_dead_letters(somebody: Callable[..., Person]) -> None:
+    with use("acme"):
+        jobs_of_all_kinds()
     person = desk(somebody, "public")
 
     person.go("/admin/tenancy/tenant/")
     expect(person.page.locator("#result_list")).to_contain_text("globex")
+    assert complaints(person) == []
 
+    person.page.get_by_role("link", name="Dead letters of all tenants").click()
+    expect(person.page.locator(".jobqueue-causes")).to_contain_text("the printer is on fire")
     assert complaints(person) == []
 
 
