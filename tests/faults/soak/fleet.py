@@ -131,7 +131,7 @@ class Fleet:
         if member.role == "worker":
             ledger.write("worker ended", name=member.name, died=status != 0)
         # A handler kills its worker now and then (the plan of its job says so), with SIGKILL, like us.
-        if status not in (0, -signal.SIGKILL):
+        if status not in (0, -signal.SIGKILL) and not (status == -signal.SIGTERM and not _has_begun(member)):
             self.surprises.append(f"{member.name} ended with status {status}")
         with self._lock:
             self.members.remove(member)
@@ -145,3 +145,9 @@ class Fleet:
             "decider": self.start_decider,
         }
         starts[member.role](member.variables)
+
+
+def _has_begun(member: Member) -> bool:
+    """Return whether it has run anything: before that Python may still have been starting, and know no signals."""
+    runs = ledger.read(Path(os.environ[ledger.VARIABLE]), "start")
+    return any(entry["worker"] == member.name for entry in runs)
