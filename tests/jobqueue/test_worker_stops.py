@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
@@ -112,3 +113,13 @@ def test_programs_of_handlers_that_are_given_back_are_ended(both: BothTenants, s
         program.kill()
     assert alive == []
     assert twins.are(status="pending", attempts=0)
+
+
+def test_a_signal_that_comes_while_python_ends_does_not_look_like_a_death(start: Start) -> None:
+    worker = start()
+    worker.has_said("worker ")
+    while worker.alive:
+        worker.signal(signal.SIGTERM)
+        time.sleep(0.001)
+
+    assert worker.status() == 0

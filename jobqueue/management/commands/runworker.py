@@ -1,6 +1,8 @@
 """``manage.py runworker``: serve jobs until told to stop."""
 
+import atexit
 import os
+import signal
 import socket
 from argparse import ArgumentParser
 from typing import Any
@@ -79,6 +81,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until stopped; the process ends with the worker's status."""
+        atexit.register(_ignore_signals)
         try:
             tenants = tenant_source()
             service = _service(options, tenants)
@@ -107,6 +110,12 @@ class Command(BaseCommand):
             os._exit(status)  # handlers still run; their jobs have been given back
         if status:
             raise SystemExit(status)
+
+
+def _ignore_signals() -> None:
+    """Let no signal that comes while Python ends look like a death: Python takes its own handlers away by then."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _max_memory_bytes(options: dict[str, Any]) -> int | None:
