@@ -196,27 +196,6 @@ def dead_workers_suspected(using: str, *, stale_after: timedelta, heeds_signs: b
     return bool(suspected)
 
 
-# Why SQL: five subqueries in one statement, each bounded, which the ORM can't put beside each other without a table.
-_COUNT = """
-SELECT (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'pending' LIMIT %(limit)s) AS found),
-       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'processing' LIMIT %(limit)s) AS found),
-       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'dead_letter' LIMIT %(limit)s) AS found),
-       (SELECT min(available_at) FROM (
-           SELECT available_at FROM processing_jobs
-           WHERE status = 'pending' AND available_at <= statement_timestamp() LIMIT %(limit)s
-       ) AS found),
-       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'processing_jobs'::regclass)
-"""
-
-
-def read_counts(using: str, limit: int) -> tuple[int, int, int, datetime | None, int]:
-    """Return how many are pending, processing and dead letters, the oldest due time, and the estimate of all."""
-    with connections[using].cursor() as cursor:
-        cursor.execute(_COUNT, {"limit": limit})
-        pending, processing, dead, oldest, about = cursor.fetchone()
-        return pending, processing, dead, oldest, about
-
-
 # Why SQL: the ORM knows neither recursion nor LATERAL. An index can't be asked for its distinct beginnings otherwise:
 # each step of the recursion is one probe for the next (queue, priority) of a type. Then each lane is read from its
 # front (or from behind the caller's mark) to the present, at most as far as the limit, and one probe more tells when
@@ -267,6 +246,35 @@ _MARKED = """
     ) AS lane (job_type, queue_name, priority, after_at, after_id)
     WHERE queue_name NOT IN (SELECT queue_name FROM paused_queues)
 """
+# Why SQL: five bounded subqueries in one statement, which the ORM can't put beside each other without a table. What
+# is due for longest is the first of some lane.
+_COUNT = f"""
+WITH RECURSIVE types (job_type) AS ({_ALL_TYPES}), lanes AS ({_LANES_OF_TYPES})
+SELECT (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'pending' LIMIT %(limit)s) AS found),
+       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'processing' LIMIT %(limit)s) AS found),
+       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'dead_letter' LIMIT %(limit)s) AS found),
+       (SELECT min(first.available_at)
+        FROM unnest(
+            ARRAY(SELECT job_type FROM lanes), ARRAY(SELECT queue_name FROM lanes), ARRAY(SELECT priority FROM lanes)
+        ) AS lane (job_type, queue_name, priority)
+        CROSS JOIN LATERAL (
+            SELECT available_at FROM processing_jobs AS job
+            WHERE status = 'pending' AND job.job_type = lane.job_type AND job.queue_name = lane.queue_name
+              AND job.priority = lane.priority AND available_at <= statement_timestamp()
+            ORDER BY available_at LIMIT 1
+        ) AS first),
+       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'processing_jobs'::regclass)
+"""  # noqa: S608 - made of constants
+
+
+def read_counts(using: str, limit: int) -> tuple[int, int, int, datetime | None, int]:
+    """Return how many are pending, processing and dead letters, the oldest due time, and the estimate of all."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_COUNT, {"limit": limit})
+        pending, processing, dead, oldest, about = cursor.fetchone()
+        return pending, processing, dead, oldest, about
+
+
 _CLAIM_ORDER = "priority DESC, available_at, id"
 _DUE = """
 places (job_type, queue_name, priority, after_at, after_id) AS MATERIALIZED ({places}),
