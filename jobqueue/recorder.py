@@ -25,8 +25,9 @@ from jobqueue.weather import WEATHER, Weather
 
 #: How often endings are recorded while the threads have enough to do; others see an ending so much later.
 _PACE_SECONDS = 0.01
-#: How soon what could not be written is tried again.
-_TROUBLE_SECONDS = 0.25
+#: How soon what could not be written is tried again: because a row is locked, or for another reason.
+_LOCKED_SECONDS = 0.25
+_TROUBLE_SECONDS = 1.0
 
 
 class Recorder:
@@ -61,8 +62,8 @@ class Recorder:
             queue.using, "recorder", queue.stale_lock_after, pooled=conf().sign_of_life_grace is None
         )
         self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
-        # Since when nothing can be written in a tenant.
-        self._in_trouble_since: dict[str, float] = {}
+        # Since when an ending can't be written.
+        self._in_trouble_since: dict[Claim, float] = {}
         self._bell: queues.SimpleQueue[None] = queues.SimpleQueue()
         self._resting = False
         self._done = False
@@ -101,7 +102,7 @@ class Recorder:
             self.session.prepare()
             self._record(tenant)
         if self._unrecorded:
-            return _TROUBLE_SECONDS
+            return _TROUBLE_SECONDS if self._in_trouble_since else _LOCKED_SECONDS
         return _PACE_SECONDS if self._busy() else None
 
     def _wait(self, seconds: float | None) -> None:
@@ -128,8 +129,6 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
             drop_connection(self._queue.using)
             self._record_one_by_one(tenant, error)
-        else:
-            self._in_trouble_since.pop(tenant, None)
 
     def _write(self, tenant: str, endings: Sequence[Ending]) -> None:
         with self._tenants.use(tenant), self.session.transaction():
@@ -142,6 +141,8 @@ class Recorder:
         left = [ending for ending in self._unrecorded.pop(tenant) if ending.claim not in ended]
         if left:
             self._unrecorded[tenant] = left
+        for claim in ended & self._in_trouble_since.keys():
+            del self._in_trouble_since[claim]
         self._keeper.drop(ended)
         self._holdings.settle(ended)
         if not self._holdings:
@@ -172,16 +173,18 @@ class Recorder:
     def _call_in_trouble(self, tenant: str, error: Exception) -> None:
         """Try on for as long as a lock lasts that nobody renews; a tenant that is gone needs no endings any more."""
         now = time.monotonic()
-        claims = [ending.claim for ending in self._unrecorded[tenant]]
-        since = self._in_trouble_since.setdefault(tenant, now)
+        claims = {ending.claim for ending in self._unrecorded[tenant]}
         if tenant not in self._tenants.names():
             events.tenant_gone(tenant, len(claims))
-        elif now - since > self._queue.stale_lock_after.total_seconds():
-            for claim in claims:
-                events.not_recorded(claim, error)
-        else:
-            if since == now:
-                events.recorded_later(tenant, len(claims), error)
+            self._settle(tenant, claims)
             return
-        del self._in_trouble_since[tenant]
-        self._settle(tenant, set(claims))
+        if not claims & self._in_trouble_since.keys():
+            events.recorded_later(tenant, len(claims), error)
+        for claim in claims:
+            self._in_trouble_since.setdefault(claim, now)
+        patience = self._queue.stale_lock_after.total_seconds()
+        lost = {claim for claim in claims if now - self._in_trouble_since[claim] > patience}
+        for claim in lost:
+            events.not_recorded(claim, error)
+        if lost:
+            self._settle(tenant, lost)
