@@ -4,6 +4,7 @@ VENV ?= .venv
 # Looked up only when a virtual environment has to be made.
 PYTHON ?= $(shell scripts/find-python)
 ARGS ?=
+TENANTS ?= 1000
 
 python := $(VENV)/bin/python
 installed := $(VENV)/.installed-lock.txt
@@ -81,6 +82,9 @@ bench: $(installed) ## Measure the queue beside its goals (ARGS="--quick --only 
 
 bench-search: $(installed) ## Measure the search over 100,000 documents beside its goal (ARGS="--documents 10000")
 	@$(python) -m scripts.bench_search $(ARGS)
+
+bench-tenants: $(installed) ## Measure one fleet with many tenants (TENANTS=1000; ARGS="--only idle,latency")
+	@$(python) -m scripts.bench.tenants --tenants $(TENANTS) $(ARGS)
 
 bench-peers: $(installed_peers) ## Install the queues that `make bench` compares with, into an environment of their own
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -62,11 +62,23 @@ class Claimer:
         """Look from the front everywhere."""
         self._marks.clear()
 
-    def visit(self, tenant: str, limit: int, holdings: Holdings, *, woken: bool = False) -> Claimed:
+    def visit(
+        self,
+        tenant: str,
+        limit: int,
+        holdings: Holdings,
+        *,
+        woken: bool = False,
+        settle: Callable[[str], None] = lambda tenant: None,
+    ) -> Claimed:
         """Undo what nobody knows of, and claim up to ``limit`` jobs, in one transaction; 0: claim nothing.
 
         Args:
+            tenant: Where.
+            limit: How many jobs at most.
+            holdings: What is held already.
             woken: Whether it is known that something has just come.
+            settle: Called in the transaction if nothing more is due.
 
         Raises:
             Exception: Whatever is wrong with the tenant or the database; nothing is claimed then, as far as is known.
@@ -77,6 +89,8 @@ class Claimer:
             with self._tenants.use(tenant), self._session.transaction():
                 uncertain = self._undo_uncertain(tenant)
                 claimed = self._claim(tenant, limit, holdings, token, woken) if limit else NOTHING
+                if limit and not claimed.more:
+                    settle(tenant)
         except WEATHER as error:
             self._marks.pop(tenant, None)
             if limit and not is_of_one_tenant(error):

@@ -1,16 +1,17 @@
 """The loop that claims jobs for threads, on one connection of its own; how they end is the recorder's business."""
 
 import queue as queues
-import random
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from django.db import Error as DatabaseError
 
 from jobqueue import events
+from jobqueue.agenda import Agenda
 from jobqueue.claimer import Claimer
 from jobqueue.claims import Claimed
 from jobqueue.conf import conf
@@ -19,14 +20,15 @@ from jobqueue.executor import Claim, Ending, execute
 from jobqueue.holdings import Holdings
 from jobqueue.isolation import ForkServer
 from jobqueue.keeper import Keeper
+from jobqueue.ledger import ledger
 from jobqueue.lonely import Lonely
 from jobqueue.own_session import OwnSession, is_of_one_tenant
 from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
 from jobqueue.recorder import Recorder
-from jobqueue.rota import Rota
 from jobqueue.runs import Run
 from jobqueue.service import Service
+from jobqueue.sign_of_life import count_signs
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
 from jobqueue.timekeeper import Timekeeper
@@ -40,13 +42,10 @@ _NOT_READY_SECONDS = 0.02
 _PACE_SECONDS = 0.01
 #: Claims that wait for a thread while for so long no job has ended are given back: others may be idle.
 _STUCK_SECONDS = 0.25
-#: How long the list of tenants is believed, and how soon a tenant in trouble is looked into again.
-_TENANTS_FRESH_SECONDS = 2.0
+#: How soon a tenant in trouble is looked into again.
 _TROUBLE_SECONDS = 1.0
 #: How soon to ask again what became of a COMMIT that was not answered.
 _UNCERTAIN_SECONDS = 0.25
-#: How much rarer an idle worker looks while it is known to hear wake-ups.
-_RARER_WHEN_HEARING = 4
 _LONGEST_WAIT = 1.0
 
 #: What the loop can be told: the name of a tenant that may have something due, empty for any; None: just look up.
@@ -75,8 +74,9 @@ class Dispatcher:
         keeper.end_run = self._slots.cancel
         self._holdings = Holdings()
         self._prefetch = Prefetch(service.concurrency, conf().prefetch)
-        self._rota = Rota()
-        self._names_read_at = float("-inf")
+        self._agenda = Agenda(
+            tenants, service.only_tenants, ledger(queue.using), lambda: keeper.hears, partial(count_signs, queue.using)
+        )
         pooled = conf().sign_of_life_grace is None
         #: Its connection, for whoever looks after the loop.
         self.session = OwnSession(queue.using, "dispatcher", queue.stale_lock_after, pooled=pooled)
@@ -217,24 +217,22 @@ class Dispatcher:
         """
         if self._room() <= 0 or self._slots.waiting > self._low_water:
             return []  # in the latter case later, and then more at once
-        self._read_names()
+        self._refresh()
         if self._lonely.wants_room(self._holdings, self._others_wait_for_room):
             return []
         if self._service.drain and not self._holdings:
-            return self._rota.names  # the last round before the end is one through all
-        return self._rota.due(time.monotonic())
+            return self._agenda.everybody()  # the last round before the end is one through all
+        return self._agenda.due()
 
-    def _read_names(self) -> None:
-        now = time.monotonic()
-        if now - self._names_read_at > _TENANTS_FRESH_SECONDS:
-            self.session.prepare()
-            wanted = self._service.only_tenants
-            names = [name for name in self._tenants.names() if wanted is None or name in wanted]
-            self._rota.serve(names, now)
-            self._keeper.served = names
-            self._claimer.serve(names)
-            self._ailing.intersection_update(names)
-            self._names_read_at = now
+    def _refresh(self) -> None:
+        self.session.prepare()
+        if self._agenda.refresh():
+            self._serve()
+        self._keeper.served = self._agenda.busy
+
+    def _serve(self) -> None:
+        self._claimer.serve(self._agenda.served)
+        self._ailing &= self._agenda.served
 
     def _others_wait_for_room(self) -> bool:
         """Return whether some job is due that must run alone."""
@@ -242,7 +240,7 @@ class Dispatcher:
         self.session.prepare()
         return any(
             self._ask(name, lambda: self._queue.waits_alone(service.job_types, service.queue_names))
-            for name in self._rota.names
+            for name in self._agenda.busy
         )
 
     def _seconds_to_next_turn(self) -> float:
@@ -252,7 +250,7 @@ class Dispatcher:
             return _UNCERTAIN_SECONDS
         if self._stopping or self._room() <= 0:
             return _LONGEST_WAIT
-        return min(self._rota.seconds_to_next(time.monotonic()), _TENANTS_FRESH_SECONDS)
+        return self._agenda.seconds_to_next()
 
     # A visit to a tenant
 
@@ -274,7 +272,8 @@ class Dispatcher:
         began = time.monotonic()
         self.session.prepare()
         try:
-            claimed = self._claimer.visit(tenant, limit, self._holdings, woken=self._rota.woken(tenant))
+            woken = self._agenda.woken(tenant)
+            claimed = self._claimer.visit(tenant, limit, self._holdings, woken=woken, settle=self._agenda.settle)
         except WEATHER as error:
             if not is_of_one_tenant(error):
                 raise
@@ -287,15 +286,8 @@ class Dispatcher:
         self._ailing.discard(tenant)
         if limit:
             self._submit(tenant, claimed)
-            self._rota.looked(tenant, began, found=bool(claimed.jobs), again_in=self._look_again_in(claimed))
+            self._agenda.looked(tenant, began, found=bool(claimed.jobs), next_in=_next_in(claimed))
         return len(claimed.jobs)
-
-    def _look_again_in(self, claimed: Claimed) -> float:
-        if claimed.more:
-            return 0.0
-        rarer = _RARER_WHEN_HEARING if self._keeper.hears else 1
-        poll = conf().poll_interval.total_seconds() * rarer * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-        return poll if claimed.seconds_to_next is None else min(poll, claimed.seconds_to_next + 0.001)
 
     def _submit(self, tenant: str, claimed: Claimed) -> None:
         new = [Claim(tenant, job) for job in claimed.jobs]
@@ -312,13 +304,14 @@ class Dispatcher:
 
     def _visit_failed(self, tenant: str, error: Exception, began: float) -> None:
         """A tenant's table is locked, or it is broken, or it has been deleted: the others go on."""
-        self._rota.looked(tenant, began, found=False, again_in=_TROUBLE_SECONDS)
-        self._names_read_at = float("-inf")  # it may have been deleted
+        self._agenda.looked(tenant, began, found=False, next_in=_TROUBLE_SECONDS)
         self._call_in_trouble(tenant, error)
 
     def _call_in_trouble(self, tenant: str, error: Exception) -> None:
-        self._read_names()
-        if tenant in self._rota.names and tenant not in self._ailing:
+        self.session.prepare()
+        self._agenda.reread()  # it may have been deleted
+        self._serve()
+        if self._agenda.serves(tenant) and tenant not in self._ailing:
             events.tenant_in_trouble(tenant, error)
             self._ailing.add(tenant)
 
@@ -426,6 +419,13 @@ class Dispatcher:
             except queues.Empty:
                 return
             if news is not None:
-                self._rota.wake(news, time.monotonic())
+                self._agenda.wake(news)
             if news is None or not self._slots.waiting:
                 until = float("-inf")  # take what else has come, and go
+
+
+def _next_in(claimed: Claimed) -> float | None:
+    """Return in how many seconds there is something to be claimed, as far as the claim saw."""
+    if claimed.more:
+        return 0.0
+    return None if claimed.seconds_to_next is None else claimed.seconds_to_next + 0.001

@@ -18,6 +18,7 @@ from jobqueue import events, fence
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
 from jobqueue.fence import Fate
+from jobqueue.ledger import ledger
 from jobqueue.listener import Listener
 from jobqueue.own_session import OwnSession, is_of_one_tenant
 from jobqueue.pending import without_handler
@@ -70,6 +71,8 @@ class Keeper:
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._next_tenant = 0
+        self._ledger = ledger(queue.using)
+        self._sweep_at = float("-inf")
         self._suspicious = False
         self._look_for_the_dead_at = float("-inf")
         self._strangers_looked_for: dict[str, float] = {}
@@ -125,6 +128,7 @@ class Keeper:
                     self._listener.prepare()
                 self._look_at_held(renew_older_than=stale_after.total_seconds() / 3)
                 self._look_for_the_dead()
+                self._sweep()
                 weather.good()
                 self.session.rest()
                 self._listen(min(tick, _SUSPICIOUS_TICK) if self._suspicious else tick)
@@ -218,6 +222,11 @@ class Keeper:
             if (tenant, job_type) not in self._strangers:
                 self._strangers.add((tenant, job_type))
                 events.nobody_can_run(tenant, job_type, count)
+
+    def _sweep(self) -> None:
+        if self._ledger and time.monotonic() >= self._sweep_at:
+            with self.session.bounded():
+                self._sweep_at = time.monotonic() + self._ledger.sweep(self._tenants.names)
 
     def _in(self, tenant: str, ask: Callable[[], T]) -> T | None:
         """Ask something inside a tenant; None if that is in trouble."""

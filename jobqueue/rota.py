@@ -1,11 +1,11 @@
 """Which tenants a worker looks into now, and in which order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from jobqueue.wakeup import QUIET_SECONDS
 
 #: Whoever was woken looks again after this, for what committed while no second wake-up was sent.
-_AGAIN_SECONDS = QUIET_SECONDS + 0.005
+AGAIN_SECONDS = QUIET_SECONDS + 0.005
 
 
 class Rota:
@@ -27,17 +27,32 @@ class Rota:
         wanted = list(names)
         gone = set(self._next) - set(wanted)
         for name in gone:
-            self._next.pop(name)
-            self._again.pop(name, None)
+            self.drop(name)
         new = {name: now for name in wanted if name not in self._next}
         self._next = new | self._next
+
+    def expect(self, moments: Mapping[str, float]) -> None:
+        """Set from when on to look into tenants; of the others those stay that are to be looked into at some time."""
+        never = float("inf")
+        for name in [name for name, at in self._next.items() if at == never and name not in self._again]:
+            if name not in moments:
+                self.drop(name)
+        for name in moments.keys() & self._next:
+            self._next[name] = min(moments[name], self._next[name])
+        self._next = {name: at for name, at in moments.items() if name not in self._next} | self._next
+
+    def drop(self, name: str) -> None:
+        """Look into a tenant no more."""
+        self._next.pop(name, None)
+        self._again.pop(name, None)
+        self._woken.discard(name)
 
     def wake(self, name: str, now: float) -> None:
         """Note that a tenant has something, or if ``name`` is empty and no tenant's, that any may have."""
         for woken in [name] if name in self._next else [] if name else self.names:
             self._next[woken] = now
             self._woken.add(woken)
-            self._again[woken] = now + _AGAIN_SECONDS
+            self._again[woken] = now + AGAIN_SECONDS
 
     def woken(self, name: str) -> bool:
         """Return whether somebody has woken a tenant since the last call."""

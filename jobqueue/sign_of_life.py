@@ -36,3 +36,18 @@ class SignOfLife:
             if cursor.fetchone() == (True,):
                 self._session = connection.connection
         return self._session is not None
+
+
+# Why SQL: pg_locks is no model.
+_COUNT = """
+SELECT count(*) FROM pg_locks
+WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+def count_signs(using: str) -> int:
+    """Return how many workers show a sign of life in this database."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_COUNT, [LOCK_CLASS])
+        return int(cursor.fetchone()[0])

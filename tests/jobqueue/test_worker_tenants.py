@@ -36,6 +36,8 @@ def test_a_tenant_whose_schema_was_dropped_does_not_stop_the_others(both: BothTe
     worker = start(stale_lock_after=1.5)
     both.a_canary_passes()
 
+    with use("a_first_one"):
+        Queue().enqueue("test.of_nobody", {})  # so that there is a reason to look into it
     execute("DROP SCHEMA a_first_one CASCADE")
     worker.has_said("can't look into tenant a_first_one")
 
