@@ -24,6 +24,8 @@ class Claim:
     job: ProcessingJob
     #: Set when the job was cancelled or given to another worker: it need not begin.
     lost: bool = False
+    #: Until then the lock is young enough that nobody else can have the job for its age; by the monotonic clock.
+    sure_until: float = float("inf")
 
     def __str__(self) -> str:
         tenant = f" tenant={self.tenant}" if self.tenant else ""

@@ -68,6 +68,7 @@ class Keeper:
         #: Its connection, for whoever looks after the loop.
         self.session = OwnSession(queue.using, "keeper", queue.stale_lock_after, pooled=not self._promises)
         self._renewed: dict[Claim, float] = {}
+        self._sure_seconds = queue.stale_lock_after.total_seconds() * 2 / 3  # it is renewed after one third
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._next_tenant = 0
@@ -101,6 +102,8 @@ class Keeper:
         now = time.monotonic()
         with self._lock:
             self._renewed.update(dict.fromkeys(claims, now))
+        for claim in claims:
+            claim.sure_until = now + self._sure_seconds
 
     def drop(self, claims: Iterable[Claim]) -> None:
         """Stop renewing: the claims have ended."""
@@ -192,6 +195,7 @@ class Keeper:
                 # One whose row is locked stays due, and is renewed as soon as its handler's transaction ends.
                 if claim in self._renewed and claim.job.locked_at != before[claim]:
                     self._renewed[claim] = now
+                    claim.sure_until = now + self._sure_seconds
 
     # The jobs of workers that died
 

@@ -17,6 +17,8 @@ from jobqueue.timekeeper import Timekeeper
 _HANGS_SECONDS = 0.5
 #: How long to wait for killed processes to be gone.
 _KILLED_SECONDS = 2.0
+#: How soon to look again whether a claim is sure.
+_DOUBT_SECONDS = 0.05
 
 
 class Slots:
@@ -96,6 +98,7 @@ class Slots:
     def _work(self) -> None:
         connections = ThreadConnections()
         while (claim := self._inbox.get()) is not None:
+            _wait_until_sure(claim)
             run = Run(claim, connections)
             self.timekeeper.watch(run)
             replace_ended_connections()
@@ -120,6 +123,12 @@ class Slots:
             events.left_behind(ending)
             self._report(ending)
             self._start_thread()
+
+
+def _wait_until_sure(claim: Claim) -> None:
+    """Begin nothing that another worker may have: this one was frozen, or can't renew. The keeper finds out."""
+    while time.monotonic() > claim.sure_until and not claim.lost:
+        time.sleep(_DOUBT_SECONDS)
 
 
 def _unbegun(claim: Claim) -> Ending:

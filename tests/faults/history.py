@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 FOREVER = float("inf")
+#: Who was frozen just before its handler began may begin it so long after it was thawed, at most.
+BEGINS_WITHIN_SECONDS = 1.0
 #: The end of a worker is known so much later than it happened, at most.
 NOTICED_WITHIN_SECONDS = 1.0
 
@@ -167,4 +169,5 @@ class History:
         worker = self.workers.get(name)
         if worker and worker.died and worker.ended <= until + NOTICED_WITHIN_SECONDS:
             return True
+        since -= BEGINS_WITHIN_SECONDS
         return any(fault.costs_claims and fault.concerns(name, since, until) for fault in self.faults)

@@ -59,6 +59,11 @@ CLEAN: dict[str, History] = {
     "a worker that was stopped for long begins what it had taken in advance": good(
         rows=[TWICE_DONE], runs=LATE, faults=[COSTLY]
     ),
+    "a worker that was stopped for long just before its handler began": good(
+        rows=[TWICE_DONE],
+        runs=[run("t1", 1, 3.1, 3.2), run("t2", 2, 3.5, 5, worker=SECOND)],
+        faults=[COSTLY],
+    ),
     "a worker that died": good(
         rows=[TWICE_DONE],
         runs=[replace(TWICE[0], ended=float("inf"), how=None), TWICE[1]],

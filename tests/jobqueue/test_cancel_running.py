@@ -102,7 +102,7 @@ def test_a_handler_that_takes_no_notice_records_nothing(both: BothTenants, start
 
 
 def test_an_isolated_handler_is_killed(both: BothTenants, start: Start) -> None:
-    twins = both.enqueue("test.isolated_sleep", {"until": "/nonexistent"})
+    twins = both.enqueue("test.isolated_sleep", {"until": "/dev/null/never"})
     worker = start("--concurrency", "2", variables={"JOBQUEUE_TEST_ISOLATED": "yes"})
     both.have_started(twins)
     started = [entry for entries in both.events(twins) for entry in entries]

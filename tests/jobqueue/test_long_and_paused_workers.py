@@ -7,10 +7,11 @@ import pytest
 
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
-from jobqueue.queue import Queue
+from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, Twins
+from tests.testjobs import ledger
 
 
 @pytest.fixture
@@ -99,6 +100,26 @@ def said_still_held(both: BothTenants, twins: Twins) -> set[tuple[str, bool]]:
     """Return what each worker's handlers heard when they asked whether they still hold their job."""
     names = {entry["pid"]: entry["worker"] for entries in both.events(twins) for entry in entries}
     return {(names[entry["pid"]], entry["held"]) for entries in both.events(twins, "held") for entry in entries}
+
+
+def test_a_worker_that_was_frozen_begins_nothing_that_it_had_taken_in_advance(both: BothTenants, start: Start) -> None:
+    """Q18: others have done it meanwhile; it would be done again in full, though nothing of it were recorded."""
+    quick = {"schema": "acme", "plan": [{"how": "return", "online": False, "seconds": 0.001}]}
+    with use("acme"):
+        Queue().enqueue_many([JobSpec("test.work", quick)] * 1000)
+    frozen = start("--concurrency", "1", "--tenant", "acme", stale_lock_after=1)
+    eventually(lambda: len(ledger.read(both.ledger_file, "start")) > 100, what="it takes quick jobs in advance")
+    frozen.signal(signal.SIGSTOP)
+    other = start("--tenant", "acme", stale_lock_after=1)
+    with use("acme"):
+        eventually(lambda: not ProcessingJob.objects.exclude(status="succeeded").exists(), within=40, what="all done")
+        taken = ProcessingJob.objects.filter(attempts=2).count()
+    assert taken
+    begun = len(ledger.read(both.ledger_file, "start"))
+    frozen.signal(signal.SIGCONT)
+    frozen.has_said("lock lost job=")
+    assert [frozen.terminate(), other.terminate()] == [0, 0]
+    assert len(ledger.read(both.ledger_file, "start")) == begun
 
 
 def test_a_cancelled_job_is_lost_to_the_worker_that_runs_it(both: BothTenants, start: Start, go: Path) -> None:

@@ -113,7 +113,7 @@ def work_until_told(context: JobContext) -> Any:
 def until_cancelled(context: JobContext) -> None:
     """Work until cancelled; ``stubborn``: take no notice, until the file ``until`` exists."""
     note("start", context)
-    until = Path(context.payload.get("until", "/nonexistent"))
+    until = Path(context.payload.get("until", "/dev/null/never"))
     while not until.exists():
         try:
             time.sleep(0.01)
