@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,7 @@ from django.db.models import BooleanField, F, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Now
 
-from jobqueue.lanes import Due, Lane, Marks, Place
+from jobqueue.lanes import BEGINNING, Due, Lane, Marks, Place
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, PausedQueue, ProcessingJob
 from jobqueue.statements import is_at_work, look_for_due_jobs
 from jobqueue.states import JobStatus
@@ -61,8 +62,9 @@ def claim(
 ) -> Claimed:
     """Claim up to ``limit`` due jobs: highest priority first, then the longest due, then the lowest id.
 
-    First looks without locking, then locks in each lane as many as the look found there, of those that no other
-    transaction has locked meanwhile. Behind marks in a single lane the look is left out. Must run in a transaction.
+    First looks without locking, then locks by one statement in each lane as many as the look found there, of those
+    that no other transaction has locked meanwhile. Behind marks in a single lane the look is left out. Must run in a
+    transaction.
 
     Args:
         using: The database's alias.
@@ -105,20 +107,13 @@ def _claim_once(
 ) -> tuple[Claimed, set[Lane]]:
     """Look, lock and claim; return also the lanes that gave less than their share: others have locked the rest."""
     due = _look(using, wanted, limit, deaths_below, marks, but)
-    jobs: list[ProcessingJob] = []
-    short = set()
-    for lane, share in due.takes:
-        after = marks.places.get(lane) if marks else None
-        found = _locked(_in_lane(using, lane, after, deaths_below), share)
-        jobs += found
-        if len(found) < share:
-            short.add(lane)
-    if len(due.takes) > 1:
-        jobs.sort(key=lambda job: (-job.priority, job.available_at, job.pk))
+    jobs = _locked(_in_lanes(using, due.takes, marks.places if marks else {}, deaths_below), limit) if due.takes else []
+    found = Counter(_lane_of(job) for job in jobs)
+    short = {lane for lane, share in due.takes if found[lane] < share}
     kept = _leave_the_lonely(jobs)
     if marks is not None:
         now = time.monotonic()
-        for lane, job in {Lane(job.job_type, job.queue_name, job.priority): job for job in kept}.items():
+        for lane, job in {_lane_of(job): job for job in kept}.items():
             marks.advance(lane, Place(job.available_at, job.pk), now)
     more = len(jobs) == limit or len(kept) < len(jobs) or (due.more and not short)
     return Claimed(_taken(using, kept, worker_id, holder_key, token), more, due.seconds_to_next), short
@@ -136,6 +131,10 @@ def _look(using: str, wanted: Wanted, limit: int, deaths_below: int, marks: Mark
         marks=marks,
         but=but,
     )
+
+
+def _lane_of(job: ProcessingJob) -> Lane:
+    return Lane(job.job_type, job.queue_name, job.priority)
 
 
 def undo(using: str, token: UUID, server_process: int) -> bool:
@@ -179,15 +178,40 @@ _IN_LANE = """
     AND (SELECT count(*) = 0 FROM paused_queues WHERE queue_name = %s)
 """
 _BEHIND = " AND (available_at, id) > (%s, %s)"
+# The same for several lanes at once, each with its share. In an array, so that the planner runs it once.
+_IN_LANES = """
+    id = ANY (ARRAY(
+        SELECT due.id
+        FROM unnest(%s::text[], %s::text[], %s::smallint[], %s::timestamptz[], %s::bigint[], %s::int[])
+            AS lane (job_type, queue_name, priority, after_at, after_id, share)
+        CROSS JOIN LATERAL (
+            SELECT id FROM processing_jobs AS job
+            WHERE status = 'pending' AND job.job_type = lane.job_type AND job.queue_name = lane.queue_name
+              AND job.priority = lane.priority AND available_at <= statement_timestamp() AND worker_deaths < %s
+              AND (available_at, id) > (lane.after_at, lane.after_id)
+            ORDER BY available_at, id LIMIT lane.share FOR UPDATE SKIP LOCKED
+        ) AS due
+        WHERE lane.queue_name NOT IN (SELECT queue_name FROM paused_queues)
+    ))
+"""
 
 
-def _in_lane(using: str, lane: Lane, after: Place | None, deaths_below: int) -> QuerySet[ProcessingJob]:
-    condition = RawSQL(  # noqa: S611 - constants and parameters
-        _IN_LANE + _BEHIND if after else _IN_LANE,
-        (*lane, deaths_below, lane.queue_name, *(after or ())),
-        output_field=BooleanField(),
-    )
-    return ProcessingJob.objects.using(using).filter(condition).order_by("available_at", "id")
+def _in_lanes(
+    using: str, takes: Sequence[tuple[Lane, int]], places: Mapping[Lane, Place], deaths_below: int
+) -> QuerySet[ProcessingJob]:
+    """Return the jobs to be taken, each lane's from behind its place."""
+    parameters: list[Any]
+    if len(takes) == 1:
+        ((lane, _share),) = takes
+        after = places.get(lane)
+        sql = _IN_LANE + _BEHIND if after else _IN_LANE
+        parameters = [*lane, deaths_below, lane.queue_name, *(after or ())]
+    else:
+        sql = _IN_LANES
+        each = [(*lane, *places.get(lane, BEGINNING), share) for lane, share in takes]
+        parameters = [*map(list, zip(*each, strict=True)), deaths_below]
+    condition = RawSQL(sql, parameters, output_field=BooleanField())  # noqa: S611 - constants and parameters
+    return ProcessingJob.objects.using(using).filter(condition).order_by("-priority", "available_at", "id")
 
 
 #: What a pending job is known to have, or a claim sets. What stands in neither list is read when it is asked for.

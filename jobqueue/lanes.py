@@ -32,7 +32,8 @@ class Place(NamedTuple):
     id: int
 
 
-_BEGINNING = Place(datetime.min.replace(tzinfo=UTC), 0)
+#: Before every job.
+BEGINNING = Place(datetime.min.replace(tzinfo=UTC), 0)
 
 
 class Marks:
@@ -76,7 +77,7 @@ class Marks:
         """
         if not self._found_nothing or self._last_lane is None:
             return False
-        self._places = {self._last_lane: _BEGINNING}
+        self._places = {self._last_lane: BEGINNING}
         self._front_began = float("-inf")
         return True
 

@@ -212,3 +212,18 @@ def test_what_comes_when_nothing_was_due_is_looked_for_where_jobs_came_last() ->
     marks.advance(lane, Place(NOW, 8), 1.1)
     marks.begin(1.1)
     assert not marks.looked_behind
+
+
+@pytest.mark.usefixtures("db")
+@pytest.mark.parametrize("lanes", [2, 40])
+def test_a_claim_over_many_lanes_takes_three_statements(lanes: int) -> None:
+    """The look, the locks and the claim itself; Django projects have dozens of job types."""
+    with use("acme"):
+        queue = Queue()
+        queue.enqueue_many([JobSpec(f"type {number % lanes}", {}) for number in range(80)])
+
+        with transaction.atomic(), CaptureQueriesContext(connection) as captured:
+            claimed = claims.claim(queue.using, Wanted(), 80, "w1", None)
+
+        assert len(claimed.jobs) == 80
+        assert [query["sql"].split()[0] for query in captured] == ["WITH", "SELECT", "UPDATE"]
