@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from jobqueue.queue import JobSpec, Queue
 from jobqueue.statements import read_counts
-from tests.jobqueue.test_query_plans import indexes, plan, reads_the_whole_table, statements
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -24,12 +23,3 @@ def test_nothing_is_due_where_all_is_for_later(queue: Queue) -> None:
     queue.enqueue("a", {}, available_at=datetime(2999, 1, 1, tzinfo=UTC))
 
     assert read_counts(queue.using, limit=2)[:4] == (1, 0, 0, None)
-
-
-def test_counting_reads_the_partial_indexes(queue: Queue) -> None:
-    queue.enqueue_many([JobSpec("a", {})] * 2_000)
-    (count,) = statements(lambda: read_counts(queue.using, limit=1_000))
-
-    nodes = plan(count)
-    assert "jobs_pending_by_lane" in indexes(nodes)
-    assert not reads_the_whole_table(nodes)

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dms_project.tenancy import use
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.statements import read_counts
 
 OTHERS = 10_000
 
@@ -102,6 +103,23 @@ def test_a_claim_reads_its_lanes_and_stops_at_its_limit(queue: Queue, filters: d
         assert not reads_the_whole_table(nodes)
         assert buffers(nodes) < 200
         assert sorts(nodes) <= 60
+
+
+@pytest.mark.usefixtures("due")
+def test_a_claim_over_several_lanes_reads_each_from_its_front(queue: Queue) -> None:
+    _rescue, _look, lock, _update = statements(lambda: queue.dequeue_many("w2", 80, **WANTED))
+
+    nodes = plan(lock)
+    assert indexes(nodes) == {"jobs_pending_by_lane", "processing_jobs_pkey"}
+    assert not reads_the_whole_table(nodes)
+    assert buffers(nodes) < 1_000
+
+
+@pytest.mark.usefixtures("due")
+def test_counting_for_people_reads_no_more_than_it_counts(queue: Queue) -> None:
+    (count,) = statements(lambda: read_counts(queue.using, limit=100))
+
+    assert buffers(plan(count)) < 400
 
 
 @pytest.mark.usefixtures("crowded")
