@@ -128,7 +128,11 @@ CACHES = {
 DATABASE_ROUTERS = ["dms_project.tenancy.routers.TenancyRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-JOBQUEUE = {"TENANTS": "dms_project.tenancy.fleet", "LEDGER": "jobqueue.tenants.ledger.WakeupLedger"}
+JOBQUEUE = {
+    "TENANTS": "dms_project.tenancy.fleet",
+    "LEDGER": "jobqueue.tenants.ledger.WakeupLedger",
+    "SCHEDULER": "jobqueue.tenants.scheduler.FairShares",
+}
 
 # --- Files -----------------------------------------------------------------------------------------------------------
 

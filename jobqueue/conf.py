@@ -1,6 +1,7 @@
 """``settings.JOBQUEUE``, typed and with its defaults in one place."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -39,6 +40,12 @@ class JobQueueSettings:
     tenants: str | None = None
     #: Dotted path of the ledger that says which tenants have something to do. None: each of them is asked.
     ledger: str | None = None
+    #: Dotted path of what shares a worker's time out among tenants. None: room is shared out evenly.
+    scheduler: str | None = None
+    #: For the scheduler: of tenants that are to get more or less than others, 1 for who isn't in it; and how many of a
+    #: tenant's jobs a worker process may hold at once.
+    weights: Mapping[str, float] = field(default_factory=dict)
+    caps: Mapping[str, int] = field(default_factory=dict)
     #: In how long the fleet looks into every tenant once, whatever the ledger says.
     sweep_interval: timedelta = timedelta(minutes=30)
 
@@ -55,9 +62,19 @@ class JobQueueSettings:
                 raise ImproperlyConfigured(
                     f"JOBQUEUE[{name.upper()!r}] is {getattr(self, name)!r}: give True or False."
                 )
-        for name in ("tenants", "ledger"):
+        for name in ("tenants", "ledger", "scheduler"):
             if getattr(self, name) is not None:
                 self._demand(name, str, above="")
+
+        for name in ("weights", "caps"):
+            self._demand_numbers(name)
+
+    def _demand_numbers(self, name: str) -> None:
+        for tenant, number in getattr(self, name).items():
+            if isinstance(number, bool) or not isinstance(number, int | float) or number <= 0:
+                raise ImproperlyConfigured(
+                    f"JOBQUEUE[{name.upper()!r}][{tenant!r}] is {number!r}: give a number greater than 0."
+                )
 
     def _demand(self, name: str, kind: type, *, above: Any) -> None:
         value = getattr(self, name)
@@ -75,7 +92,7 @@ def conf() -> JobQueueSettings:
         ImproperlyConfigured: A key is unknown or its value unusable; the message names the key.
     """
     given = getattr(settings, "JOBQUEUE", {})
-    known = {field.name.upper(): field.name for field in fields(JobQueueSettings)}
+    known = {each.name.upper(): each.name for each in fields(JobQueueSettings)}
     for key in given:
         if key not in known:
             raise ImproperlyConfigured(f"JOBQUEUE[{key!r}] is unknown; the keys are {', '.join(known)}.")

@@ -27,6 +27,7 @@ from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
 from jobqueue.recorder import Recorder
 from jobqueue.runs import Run
+from jobqueue.scheduling import scheduler
 from jobqueue.service import Service
 from jobqueue.sign_of_life import count_signs
 from jobqueue.slots import Slots
@@ -77,6 +78,7 @@ class Dispatcher:
         self._agenda = Agenda(
             tenants, service.only_tenants, ledger(queue.using), lambda: keeper.hears, partial(count_signs, queue.using)
         )
+        self._scheduler = scheduler()
         pooled = conf().sign_of_life_grace is None
         #: Its connection, for whoever looks after the loop.
         self.session = OwnSession(queue.using, "dispatcher", queue.stale_lock_after, pooled=pooled)
@@ -197,7 +199,10 @@ class Dispatcher:
         durations = self._holdings.durations()
         if durations:
             self._moved_at = time.monotonic()
-            self._prefetch.note(durations)
+            self._prefetch.note(seconds for _, seconds in durations)
+            if self._scheduler:
+                for tenant, seconds in durations:
+                    self._scheduler.ended(tenant, seconds)
             self._stopping |= self.has_run_its_jobs
 
     def _room(self) -> int:
@@ -255,8 +260,13 @@ class Dispatcher:
     # A visit to a tenant
 
     def _visit_all(self, tenants: Sequence[str]) -> int:
-        """Claim in each tenant, and return how many jobs were claimed."""
+        """Claim in these tenants, as far as there is room, and return how many jobs were claimed."""
         found = 0
+        if self._scheduler and not (self._service.drain and not self._holdings):
+            # Whoever has fewer jobs than its share leaves room for the others, at the next turn.
+            for tenant, share in self._scheduler.share_out(self._room(), tenants).items():
+                found += self._visit(tenant, min(share, self._room())) if self._room() > 0 else 0
+            return found
         for position, tenant in enumerate(tenants):
             room = self._room()
             # Shared out among those that are due, so that none takes it all.
@@ -293,6 +303,8 @@ class Dispatcher:
         new = [Claim(tenant, job) for job in claimed.jobs]
         if new:
             self._taken_count += len(new)
+            if self._scheduler:
+                self._scheduler.claimed(tenant, len(new))
             self._holdings.take(new)
             self._keeper.hold(new)
             self._moved_at = time.monotonic()
@@ -376,10 +388,15 @@ class Dispatcher:
                         events.given_back(claim)
             locked += [claim for claim in given if id(claim.job) in still]
             settled = [claim for claim in given if id(claim.job) not in still]
-            self._keeper.drop(settled)
-            self._holdings.settle(settled)
-            self._taken_count -= len(settled)
+            self._note_released(tenant, settled)
         return locked
+
+    def _note_released(self, tenant: str, settled: Sequence[Claim]) -> None:
+        self._keeper.drop(settled)
+        self._holdings.settle(settled)
+        self._taken_count -= len(settled)
+        if self._scheduler:
+            self._scheduler.returned(tenant, len(settled))
 
     def _finish_if_idle(self) -> None:
         if not self._holdings and not self._claimer.uncertain:

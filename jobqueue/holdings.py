@@ -17,7 +17,7 @@ class Holdings:
         self._held: set[Claim] = set()
         self._unfinished: set[Claim] = set()
         self._endings: list[Ending] = []
-        self._durations: list[float] = []
+        self._durations: list[tuple[str, float]] = []
         #: How many jobs have ended.
         self.ended_count = 0
 
@@ -58,7 +58,7 @@ class Holdings:
         with self._lock:
             self._unfinished.discard(ending.claim)
             self._endings.append(ending)
-            self._durations.append(ending.seconds)
+            self._durations.append((ending.claim.tenant, ending.seconds))
             self.ended_count += 1
 
     @property
@@ -72,8 +72,8 @@ class Holdings:
             endings, self._endings = self._endings, []
         return endings
 
-    def durations(self) -> list[float]:
-        """Return how many seconds the jobs took that ended since the last call."""
+    def durations(self) -> list[tuple[str, float]]:
+        """Return of the jobs that ended since the last call whose they were, and how many seconds they took."""
         with self._lock:
             durations, self._durations = self._durations, []
         return durations

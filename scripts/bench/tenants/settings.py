@@ -31,4 +31,5 @@ DMS_OPERATORS_HOST = "localhost"
 JOBQUEUE = {
     "TENANTS": "dms_project.tenancy.fleet",
     "LEDGER": "jobqueue.tenants.ledger.WakeupLedger",
+    "SCHEDULER": "jobqueue.tenants.scheduler.FairShares",
 } | _GIVEN
