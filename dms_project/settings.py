@@ -147,6 +147,8 @@ DMS_STORAGE_MIN_RATE = env.int("DMS_STORAGE_MIN_RATE", 256 * 1024, validate=vali
 # Of users who are in none of the groups that are called like roles.
 DMS_DEFAULT_ROLE = env.str("DMS_DEFAULT_ROLE", "editor", validate=validate.OneOf(["reader", "editor", "admin"]))
 DMS_TRASH_RETENTION = _duration("DMS_TRASH_RETENTION", timedelta(days=30), least=timedelta(0))
+DMS_OCR_LANGUAGES = env.str("DMS_OCR_LANGUAGES", "deu+eng", validate=validate.Regexp(r"([A-Za-z_]+(\+[A-Za-z_]+)*)?$"))
+DMS_OCR_TIMEOUT = _duration("DMS_OCR_TIMEOUT", timedelta(minutes=30), least=timedelta(seconds=10))
 DMS_ORPHAN_GRACE = _duration("DMS_ORPHAN_GRACE", timedelta(hours=24), least=timedelta(minutes=1))
 
 

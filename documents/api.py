@@ -20,10 +20,11 @@ from documents.archive import MAX_DOCUMENTS as MAX_ARCHIVED
 from documents.archive import archive_of
 from documents.bulk import Done, for_each
 from documents.downloads import download as download_of
+from documents.downloads import download_archive
 from documents.filters import FileType, Filters
 from documents.ingest import Upload, ingest
 from documents.labels import MAX_TAGS
-from documents.lifecycle import JOB_TYPE
+from documents.lifecycle import JOB_TYPE, RECOGNITION_JOB_TYPE
 from documents.lookup import current_version
 from documents.models import Correspondent, DocumentPage, Note, Tag
 from documents.purge import purge
@@ -43,7 +44,7 @@ from documents.schemas import (
     UploadOut,
 )
 from documents.search_query import MAX_QUERY_CHARACTERS
-from documents.states import DocumentStatus
+from documents.states import DocumentStatus, Repeatable
 from documents.uploads import ReceivedFile
 from jobqueue.exceptions import JobNotFound
 from jobqueue.queue import Queue
@@ -61,6 +62,7 @@ _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.DocumentNotFound, 404, "document_not_found"),
     (exceptions.NotAllowed, 403, "not_allowed"),
     (exceptions.NoteNotFound, 404, "note_not_found"),
+    (exceptions.ArchiveNotFound, 404, "archive_not_found"),
     (exceptions.InvalidValue, 400, "invalid_value"),
     (exceptions.EmptyFile, 400, "empty_file"),
     (exceptions.FileTooLarge, 413, "file_too_large"),
@@ -216,6 +218,20 @@ def download(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
 
 @router.api_operation(
     ["GET", "HEAD"],
+    "/{uuid:document_id}/archive",
+    response={(404, 410, 412, 416): Problem},
+    openapi_extra={"responses": {200: _BYTES, 206: _BYTES, 304: {"description": "Not Modified"}}},
+)
+def archive(request: HttpRequest, document_id: UUID) -> HttpResponseBase:
+    """Send the archive version: a PDF of a scan or picture in which the recognised text can be searched.
+
+    404 with the code `archive_not_found` if there is none (yet).
+    """
+    return download_archive(request, current_version(document_id))
+
+
+@router.api_operation(
+    ["GET", "HEAD"],
     "/{uuid:document_id}/text",
     response={404: Problem},
     openapi_extra={"responses": {200: {"description": "OK", "content": {"text/plain": {}}}}},
@@ -294,10 +310,10 @@ def delete_for_good(request: HttpRequest, document_id: UUID) -> Status[None]:
     return Status(204, None)
 
 
-@router.post("/{uuid:document_id}/reprocess", response={202: DocumentOut})
-def reprocess(request: HttpRequest, document_id: UUID) -> Status[dict[str, Any]]:
-    """Run the processing again, unless it is running."""
-    lifecycle.reprocess(document_id, request.user)  # type: ignore[arg-type]  # as above
+@router.post("/{uuid:document_id}/reprocess", response={202: DocumentOut, 400: Problem})
+def reprocess(request: HttpRequest, document_id: UUID, step: Repeatable | None = None) -> Status[dict[str, Any]]:
+    """Run the processing, or with `step` that step, again, unless any is running."""
+    lifecycle.reprocess(document_id, request.user, step)  # type: ignore[arg-type]  # as above
     return Status(202, _answer(document_id))
 
 
@@ -320,7 +336,7 @@ def get_job(request: HttpRequest, job_id: int) -> dict[str, Any]:
         job = Queue().get(job_id)
     except JobNotFound as error:
         raise HttpError(404, str(error)) from error
-    if job.job_type != JOB_TYPE:
+    if job.job_type not in (JOB_TYPE, RECOGNITION_JOB_TYPE):
         raise HttpError(404, f"There is no job {job_id}.")
     return {
         "id": job.pk,

@@ -49,6 +49,7 @@ def check_limits(**kwargs: Any) -> list[CheckMessage]:
         "DMS_MAX_TEXT_CHARACTERS": limits.characters,
         "DMS_MAX_INFLATED_BYTES": limits.inflated_bytes,
         "DMS_MAX_PIXELS": limits.pixels,
+        "DMS_OCR_TIMEOUT": conf.ocr_seconds,
         "DMS_STORAGE_TIMEOUT": conf.storage_timeout,
         "DMS_STORAGE_MIN_RATE": conf.storage_min_rate,
     }

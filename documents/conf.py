@@ -42,6 +42,17 @@ class DocumentsSettings:
         )
 
     @property
+    def ocr_languages(self) -> list[str]:
+        """The languages in which text is recognised, as Tesseract calls them; none: it isn't."""
+        return str(self._get("DMS_OCR_LANGUAGES", "deu+eng")).replace("+", " ").split()
+
+    @property
+    def ocr_seconds(self) -> int:
+        """How long recognising the text of one document may take."""
+        timeout: timedelta = self._get("DMS_OCR_TIMEOUT", timedelta(minutes=30))
+        return int(timeout.total_seconds())
+
+    @property
     def storage_timeout(self) -> float:
         """Seconds that one call of the object store may take, without the time that the bytes of a file take."""
         return float(self._get("DMS_STORAGE_TIMEOUT", timedelta(seconds=20)).total_seconds())

@@ -22,7 +22,9 @@ class NoteNotFound(DocumentsError):
 
 
 class InvalidValue(DocumentsError):
-    """A title, tag, name or note that can't be kept; the message says why. Nothing was changed.
+    """A title, tag, name or note that can't be kept, or a step that can't be done; the message says why.
+
+    Nothing was changed.
 
     ``code``: the same in a word, for those who say it in another language.
     """
@@ -30,6 +32,10 @@ class InvalidValue(DocumentsError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ArchiveNotFound(DocumentsError):
+    """The document has no archive version."""
 
 
 class UploadRefused(DocumentsError):

@@ -1,28 +1,26 @@
-"""The job that processes a document. Safe to run twice, and beside another that does the same."""
+"""The jobs that process a document. Safe to run twice, and beside another that does the same."""
 
-import contextlib
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from documents import results, thumbnails, vocabulary
+from documents import originals, recognition, results, thumbnails, vocabulary
 from documents.conf import conf
 from documents.exceptions import StorageError
-from documents.lifecycle import JOB_TYPE
+from documents.lifecycle import JOB_TYPE, RECOGNITION_JOB_TYPE, enqueue_recognition
 from documents.models import DocumentVersion
 from documents.objects import OwnedObject, discard
+from documents.processing.child_process import ChildKilled
 from documents.processing.examination import Examination, examine, without_file
 from documents.processing.findings import Findings, Reason, Step, StepStatus
-from documents.processing.runner import ChildKilled
 from documents.states import DocumentStatus
-from documents.storage import object_store
 from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext, job_handler
 
 _FETCHED, _READ = 10, 90  # percent
 # With the queue's delays this is more than an hour: a storage that is away for that long is waited for.
 _ATTEMPTS = 20
+_NOT_NOW = Step("ocr", StepStatus.FAILED, Reason.UNAVAILABLE, "it could not be done now; try again later")
 _STOPPED = {"stopped": "the document was deleted or has a newer version"}
 
 
@@ -52,6 +50,27 @@ def process(context: JobContext) -> dict[str, Any]:
     return {"status": status.value, "pages": examined.findings.page_count}
 
 
+@job_handler(RECOGNITION_JOB_TYPE, max_attempts=_ATTEMPTS)
+def recognise(context: JobContext) -> dict[str, Any]:
+    """Recognise the text of a version's pages that have none, and keep the PDF with that text beside the original."""
+    document_id, number = UUID(context.payload["document_id"]), int(context.payload["version"])
+    version = results.wanted(document_id, number)
+    if version is None:
+        return _STOPPED
+    try:
+        status = recognition.run(version, context, anew=bool(context.payload.get("anew")))
+    except (StorageError, ChildKilled, OSError):
+        if results.wanted(document_id, number) is None:
+            return _STOPPED
+        if _is_last_attempt(context):
+            results.write_recognition_step(version, _NOT_NOW, context.hold)
+        raise
+    if status is None:
+        return _STOPPED
+    vocabulary.learn(version)
+    return {"status": status.value}
+
+
 def _is_last_attempt(context: JobContext) -> bool:
     return context.job.attempts >= context.job.max_attempts
 
@@ -60,7 +79,7 @@ def _examine(version: DocumentVersion, context: JobContext) -> Examination:
     known = without_file(version.mime_type)
     if known:
         return known
-    with _original(version) as path:
+    with originals.fetched(version) as path:
         context.progress(_FETCHED)
         return examine(path, version.mime_type, conf.processing_limits, _reporter(context))
 
@@ -68,13 +87,14 @@ def _examine(version: DocumentVersion, context: JobContext) -> Examination:
 def _write(version: DocumentVersion, examined: Examination, context: JobContext) -> DocumentStatus | None:
     """Store the thumbnail, then write down everything. What can't be stored in the end costs nothing else."""
     if not examined.thumbnail:
-        return results.write(version, examined.findings, examined.steps, context.hold)
+        return results.write(version, examined.findings, examined.steps, context.hold, then=_next(version, examined))
     try:
         thumbnail = thumbnails.keep(version, examined.thumbnail)
         return _write_with(thumbnail, version, examined, context)
     except StorageError:
         if _is_last_attempt(context):
-            results.write(version, examined.findings, _without_thumbnail(examined.steps), context.hold)
+            steps = _without_thumbnail(examined.steps)
+            results.write(version, examined.findings, steps, context.hold, then=_next(version, examined))
         raise
 
 
@@ -83,7 +103,8 @@ def _write_with(
 ) -> DocumentStatus | None:
     """Write down everything. If the rows surely don't name the thumbnail, it goes again."""
     try:
-        status = results.write(version, examined.findings, examined.steps, context.hold, thumbnail)
+        then = _next(version, examined)
+        status = results.write(version, examined.findings, examined.steps, context.hold, thumbnail, then)
     except LockLost:
         discard(thumbnail.key)
         raise
@@ -92,17 +113,19 @@ def _write_with(
     return status
 
 
+def _next(version: DocumentVersion, examined: Examination) -> Callable[[], int] | None:
+    """Return what enqueues the recognition of text, if there is some to be recognised.
+
+    A job of its own: when that has to be tried again, what was read is not read again.
+    """
+    if not (examined.has_scans and conf.ocr_languages):
+        return None
+    return lambda: enqueue_recognition(version.document_id, version.number)
+
+
 def _without_thumbnail(steps: list[Step]) -> list[Step]:
     failed = Step("thumbnail", StepStatus.FAILED, Reason.UNAVAILABLE, "it could not be stored now; try again later")
     return [failed if step.name == failed.name else step for step in steps]
-
-
-@contextlib.contextmanager
-def _original(version: DocumentVersion) -> Iterator[str]:
-    """Have the original, whole and as it was uploaded, in a file without a name: it can't outlive the process."""
-    with tempfile.TemporaryFile() as file:
-        object_store().fetch(version.storage_key, file, sha256=version.sha256, size_bytes=version.size_bytes)
-        yield f"/dev/fd/{file.fileno()}"
 
 
 def _reporter(context: JobContext) -> Callable[[Findings], None]:

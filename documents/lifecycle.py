@@ -7,13 +7,19 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from documents import audit
+from documents.conf import conf
+from documents.exceptions import InvalidValue
 from documents.lookup import locked, not_found
 from documents.models import Document
-from documents.states import AuditAction, DocumentStatus
+from documents.processing.media_types import can_be_drawn
+from documents.states import AuditAction, DocumentStatus, Repeatable
 from jobqueue.exceptions import JobNotFound
 from jobqueue.queue import Queue
 
 JOB_TYPE = "documents.process"
+RECOGNITION_JOB_TYPE = "documents.recognise"
+#: Recognising takes long; whatever can be read at once is read before.
+_RECOGNITION_PRIORITY = -10
 _ACTIVE = ("pending", "processing")
 
 
@@ -54,20 +60,32 @@ def restore_if_trashed(document_id: UUID, user: User) -> bool:
     return True
 
 
-def reprocess(document_id: UUID, user: User) -> Document:
-    """Run the processing again; if it is running or waiting to, leave it at that.
+def reprocess(document_id: UUID, user: User, step: Repeatable | None = None) -> Document:
+    """Run the processing, or one step of it, again; if any is running or waiting to, leave it at that.
+
+    Args:
+        step: None or ``text``: all steps. What was recognised is not recognised again.
 
     Raises:
         DocumentNotFound
+        InvalidValue: The step is not for documents of this type, or not done here.
     """
     with transaction.atomic():
         document = locked(document_id)
+        version = document.versions.get(is_current=True)
+        if step is Repeatable.OCR and not (conf.ocr_languages and can_be_drawn(version.mime_type)):
+            said = "Text is recognised in PDF and pictures only, and where that is switched on."
+            raise InvalidValue("not_recognised", said)
         if not _is_active(document.job_id):
             document.status = DocumentStatus.PROCESSING
-            document.steps = []
+            document.steps = [each for each in document.steps if step is Repeatable.OCR and each["name"] != step]
             document.save(update_fields=["status", "steps"])
-            audit.record(AuditAction.REPROCESSED, document_id, user)
-            enqueue_processing(document, _current_number(document))
+            audit.record(AuditAction.REPROCESSED, document_id, user, **({"step": step} if step else {}))
+            if step is Repeatable.OCR:
+                document.job_id = enqueue_recognition(document_id, version.number, anew=True)
+                document.save(update_fields=["job_id"])
+            else:
+                enqueue_processing(document, version.number)
     return document
 
 
@@ -76,6 +94,16 @@ def enqueue_processing(document: Document, number: int) -> None:
     job = Queue().enqueue(JOB_TYPE, {"document_id": str(document.pk), "version": number})
     document.job_id = job.pk
     document.save(update_fields=["job_id"])
+
+
+def enqueue_recognition(document_id: UUID, number: int, *, anew: bool = False) -> int:
+    """Enqueue the recognition of a version's text and return the job's id. Joins the caller's transaction.
+
+    Args:
+        anew: Also if it was recognised before.
+    """
+    payload = {"document_id": str(document_id), "version": number, "anew": anew}
+    return Queue().enqueue(RECOGNITION_JOB_TYPE, payload, priority=_RECOGNITION_PRIORITY).pk
 
 
 def _current_number(document: Document) -> int:

@@ -35,13 +35,16 @@ def objects_of(version: DocumentVersion) -> list[OwnedObject]:
     owned = [OwnedObject(version.storage_key, version.size_bytes, version.sha256)]
     if version.thumbnail_key:
         owned.append(OwnedObject(version.thumbnail_key, version.thumbnail_size_bytes, version.thumbnail_sha256))
+    if version.archive_key:
+        owned.append(OwnedObject(version.archive_key, version.archive_size_bytes, version.archive_sha256))
     return owned
 
 
 def owned_among(keys: Collection[str]) -> set[str]:
     """Return those of these keys of the active tenant that belong to a version, in one query."""
     documents = {parts.document_id for key in keys if (parts := parse_key(key))}
-    named = Q(storage_key__in=keys) | Q(thumbnail_key__in=[key for key in keys if key])
+    made = [key for key in keys if key]
+    named = Q(storage_key__in=keys) | Q(thumbnail_key__in=made) | Q(archive_key__in=made)
     versions = DocumentVersion.objects.filter(Q(document__in=documents) | named)
     return {owned.key for version in versions for owned in objects_of(version)}.intersection(keys)
 

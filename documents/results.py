@@ -1,7 +1,8 @@
 """Writing down what the processing of a version found: text, words, thumbnail and status in one transaction."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchVector
@@ -36,6 +37,7 @@ def write(
     steps: list[Step],
     hold: Callable[[], None],
     thumbnail: OwnedObject | None = None,
+    then: Callable[[], int] | None = None,
 ) -> DocumentStatus | None:
     """Replace the version's pages and thumbnail, index it, and set the document's status and steps, all or nothing.
 
@@ -45,6 +47,7 @@ def write(
     Args:
         hold: Called first in the transaction; raises if the run has lost its job to another, whose findings count.
         thumbnail: An object that is in the store by now; None: the version has no thumbnail.
+        then: Called in the transaction if there is more to be done: enqueues that, and returns the job's id.
 
     Raises:
         StorageUnavailable: The thumbnail is not in the store any more. Nothing was changed.
@@ -69,7 +72,8 @@ def write(
         pages = (DocumentPage(version=mine, number=page.number, text=page.text) for page in findings.pages)
         DocumentPage.objects.bulk_create(pages, batch_size=_BATCH)
         steps = [*steps, _index(mine, findings.pages, steps)]
-        status = _set_status(mine, steps, document_date=_guessed_date(findings.pages))
+        more: dict[str, Any] = {"status": DocumentStatus.PROCESSING, "job_id": then()} if then else {}
+        status = _set_status(mine, steps, document_date=_guessed_date(findings.pages), **more)
         if status is None:
             transaction.set_rollback(True)
     return status
@@ -89,10 +93,88 @@ def give_up(version: DocumentVersion, hold: Callable[[], None]) -> None:
         _set_status(version, steps)
 
 
-def _set_status(version: DocumentVersion, steps: Iterable[Step], **columns: Case) -> DocumentStatus | None:
-    status = status_after(steps)
+def _set_status(version: DocumentVersion, steps: Iterable[Step], **columns: Any) -> DocumentStatus | None:
+    columns = {"status": status_after(steps), "steps": [asdict(step) for step in steps]} | columns
     present = Document.objects.filter(pk=version.document_id, deleted_at=None)
-    return status if present.update(status=status, steps=[asdict(step) for step in steps], **columns) else None
+    return columns["status"] if present.update(**columns) else None
+
+
+def write_recognition(
+    version: DocumentVersion, found: Findings, hold: Callable[[], None], archive: OwnedObject | None = None
+) -> DocumentStatus | None:
+    """Give the pages that have no text what was recognised, index them anew, and set the step ``ocr``, all or nothing.
+
+    Args:
+        found: What was read in the archive version.
+        hold: As for ``write``.
+        archive: An object that is in the store by now; None: the one that the version has, or none, stays.
+
+    Raises:
+        StorageUnavailable: The archive version is not in the store any more. Nothing was changed.
+
+    Returns:
+        As ``write``.
+    """
+    with transaction.atomic():
+        hold()
+        if archive:
+            objects.hold(archive.key, archive.size_bytes)
+        mine = DocumentVersion.objects.select_for_update().filter(pk=version.pk, is_current=True).first()
+        if mine is None:
+            return None
+        if archive:
+            mine.archive_key, mine.archive_sha256 = archive.key, archive.sha256
+            mine.archive_size_bytes = archive.size_bytes
+        mine.page_count = mine.page_count or found.page_count
+        mine.save(update_fields=["archive_key", "archive_sha256", "archive_size_bytes", "page_count"])
+        recognised = _fill_pages(mine, found.pages)
+        pages = [Page(page.number, page.text) for page in mine.pages.order_by("number")]
+        status = _replace_step(mine, _ocr_step(recognised), pages)
+        if status is None:
+            transaction.set_rollback(True)
+    return status
+
+
+def write_recognition_step(version: DocumentVersion, step: Step, hold: Callable[[], None]) -> DocumentStatus | None:
+    """Say how the step ``ocr`` ended, which changed nothing. Returns as ``write``."""
+    with transaction.atomic():
+        hold()
+        return _replace_step(version, step)
+
+
+def _fill_pages(version: DocumentVersion, found: list[Page]) -> int:
+    """Give what was recognised to the pages that have no text of their own, and return how many got some."""
+    own = set(version.pages.filter(is_recognised=False).exclude(text="").values_list("number", flat=True))
+    mine = [page for page in found if page.number not in own]
+    version.pages.filter(number__in=[page.number for page in mine]).delete()
+    rows = (DocumentPage(version=version, number=page.number, text=page.text, is_recognised=True) for page in mine)
+    DocumentPage.objects.bulk_create(rows, batch_size=_BATCH)
+    return sum(bool(page.text) for page in mine)
+
+
+def _ocr_step(recognised: int) -> Step:
+    if not recognised:
+        return Step("ocr", StepStatus.DONE, Reason.NO_TEXT, "no text was found")
+    return Step("ocr", StepStatus.DONE, detail=f"text recognised on {recognised} page{'s' * (recognised > 1)}")
+
+
+def _replace_step(version: DocumentVersion, ocr: Step, pages: list[Page] | None = None) -> DocumentStatus | None:
+    """Put the step ``ocr`` where it belongs, and index the pages if they have changed."""
+    document = Document.objects.filter(pk=version.document_id).only("steps").first()
+    steps = [Step(**step) for step in document.steps if step["name"] != ocr.name] if document else []
+    if ocr.status == StepStatus.DONE and not ocr.reason:
+        steps = [replace(step, reason="", detail="") if _had_no_text(step) else step for step in steps]
+    place = next((place for place, step in enumerate(steps, start=1) if step.name == "text"), len(steps))
+    steps.insert(place, ocr)
+    if pages is None:
+        return _set_status(version, steps)
+    steps = [step for step in steps if step.name != "index"]
+    steps.append(_index(version, pages, steps))
+    return _set_status(version, steps, document_date=_guessed_date(pages))
+
+
+def _had_no_text(step: Step) -> bool:
+    return step.name == "text" and step.reason == Reason.NO_TEXT
 
 
 def _guessed_date(pages: list[Page]) -> Case:

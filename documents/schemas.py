@@ -64,6 +64,7 @@ class DocumentOut(Schema):
     mime_type: str
     page_count: int | None
     version: int
+    has_archive: bool = Field(description="there is a PDF with recognised text beside the original")
     status: str
     steps: list[StepOut]
     job_id: int | None
@@ -85,6 +86,7 @@ class DocumentOut(Schema):
             "mime_type": version.mime_type,
             "page_count": version.page_count,
             "version": version.number,
+            "has_archive": bool(version.archive_key),
             "status": DocumentStatus.FAILED if interrupted else document.status,
             "steps": _INTERRUPTED if interrupted else document.steps,
             "job_id": document.job_id,

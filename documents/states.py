@@ -1,6 +1,7 @@
 """The states of a document, and how they follow from its steps."""
 
 from collections.abc import Iterable
+from enum import StrEnum
 
 from django.db.models import TextChoices
 
@@ -32,6 +33,13 @@ class AuditAction(TextChoices):
     NOTE_REMOVED = "note_removed", "note removed"
     PURGED = "purged", "deleted for good"
     IMPORTED = "imported", "imported"
+
+
+class Repeatable(StrEnum):
+    """Steps that can be repeated by themselves. ``text`` brings all the others with it."""
+
+    TEXT = "text"
+    OCR = "ocr"
 
 
 def status_after(steps: Iterable[Step]) -> DocumentStatus:

@@ -63,7 +63,7 @@ def _answer(view: View[P], request: PageRequest, *args: P.args, **kwargs: P.kwar
         return view(request, *args, **kwargs)
     except exceptions.NotAllowed:
         return errors.forbidden(request)
-    except exceptions.DocumentNotFound:
+    except (exceptions.DocumentNotFound, exceptions.ArchiveNotFound):
         return errors.not_found(request)
     except (exceptions.ObjectMissing, exceptions.ObjectDamaged) as error:
         logger.error("410 %s %s: %s", request.method, request.path, error)

@@ -20,6 +20,7 @@ from documents.pages.forms import EditForm
 from documents.pages.words import refused
 from documents.purge import purge
 from documents.roles import require_purge
+from documents.states import Repeatable
 
 
 @require_POST
@@ -84,8 +85,10 @@ def delete_for_good(request: PageRequest, document_id: UUID) -> HttpResponseBase
 @require_POST
 @page
 def reprocess(request: PageRequest, document_id: UUID) -> HttpResponseBase:
-    """Have a document read again."""
-    lifecycle.reprocess(document_id, request.user)
+    """Have a document read again, or one step of that repeated."""
+    step = request.POST.get("step", "")
+    wanted = Repeatable(step) if step in set(Repeatable) else None
+    _try(request, lifecycle.reprocess, document_id, request.user, wanted)
     return redirect("documents:document", document_id)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
+from documents.lifecycle import RECOGNITION_JOB_TYPE
 from documents.models import Document
 from documents.pages.words import STOPPED, Problem, Words, problem
 from documents.processing.findings import StepStatus
@@ -28,7 +29,11 @@ def states_of(documents: Iterable[Document]) -> dict[object, State]:
     """Return the state of each document, by its id. At most one statement, and none if all have ended."""
     documents = list(documents)
     waited_for = [d.job_id for d in documents if d.status == DocumentStatus.PROCESSING and d.job_id]
-    jobs = ProcessingJob.objects.only("status", "attempts", "progress").in_bulk(waited_for) if waited_for else {}
+    jobs = (
+        ProcessingJob.objects.only("job_type", "status", "attempts", "progress").in_bulk(waited_for)
+        if waited_for
+        else {}
+    )
     return {document.pk: _state(document, jobs.get(document.job_id or 0)) for document in documents}
 
 
@@ -57,7 +62,8 @@ def _of_job(job: ProcessingJob | None) -> State:
         return State("waiting", _("Will be tried again"), active=True)
     if job.status == JobStatus.PENDING:
         return State("waiting", _("Waiting"), active=True)
-    return State("reading", _("Being read"), active=True, percent=job.progress)
+    label = _("Text is being recognised") if job.job_type == RECOGNITION_JOB_TYPE else _("Being read")
+    return State("reading", label, active=True, percent=job.progress)
 
 
 def _problem_of(steps: list[dict[str, str]]) -> Problem | None:

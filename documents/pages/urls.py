@@ -17,6 +17,7 @@ urlpatterns = [
     path("documents/<uuid:document_id>/edit", actions.edit, name="edit"),
     path("documents/<uuid:document_id>/notes", actions.add_note, name="add_note"),
     path("documents/<uuid:document_id>/notes/<int:note_id>/remove", actions.remove_note, name="remove_note"),
+    path("documents/<uuid:document_id>/archive", views.archive, name="archive"),
     path("documents/<uuid:document_id>/trash", actions.trash, name="trash"),
     path("documents/<uuid:document_id>/restore", actions.restore, name="restore"),
     path("documents/<uuid:document_id>/purge", actions.delete_for_good, name="purge"),

@@ -16,6 +16,7 @@ from dms_project.tenancy import PUBLIC, current
 from documents import labels, listing
 from documents.conf import conf
 from documents.downloads import download as download_of
+from documents.downloads import download_archive
 from documents.filters import FileType
 from documents.lookup import current_version
 from documents.models import Correspondent, Document, Tag
@@ -29,6 +30,7 @@ from documents.pages.timeline import timeline
 from documents.pages.words import STEP_ENDINGS, STEPS, problem
 from documents.processing.media_types import can_be_drawn
 from documents.search_query import MAX_QUERY_CHARACTERS
+from documents.states import Repeatable
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,14 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     version = current_version(document_id)
     words = request.GET.get("q", "")[:MAX_QUERY_CHARACTERS]
     shown = version.document
+    state = state_of(shown)
     context = {
         "document": shown,
         "version": version,
         "kind": kind_of(version.mime_type),
         "drawable": can_be_drawn(version.mime_type),
-        "state": state_of(shown),
-        "steps": _steps(shown),
+        "state": state,
+        "steps": _steps(shown, state),
         "text": text_around(version, page_number(request), words),
         "notes": list(shown.notes.order_by("pk")),
         "correspondents": labels.names(Correspondent),
@@ -104,6 +107,13 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     }
     partly = request.htmx and not request.htmx.history_restore_request
     return render(request, "documents/_document_parts.html" if partly else "documents/document.html", context)
+
+
+@require_safe
+@page
+def archive(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Send the archive version, as the API does."""
+    return download_archive(request, current_version(document_id))
 
 
 @require_safe
@@ -142,8 +152,11 @@ def _watched(rows: list[Row]) -> str:
     return ",".join(str(row.listed.document.pk) for row in rows if row.state.active)
 
 
-def _steps(document: Document) -> list[dict[str, Any]]:
-    """Return the steps in words; a reason that several share is told once."""
+def _steps(document: Document, state: State) -> list[dict[str, Any]]:
+    """Return the steps in words; a reason that several share is told once.
+
+    ``again``: the name of the step if it may be repeated by itself.
+    """
     told = {""}
     steps = []
     for step in document.steps:
@@ -154,6 +167,7 @@ def _steps(document: Document) -> list[dict[str, Any]]:
                 "status": step["status"],
                 "problem": None if step["reason"] in told else problem(step["reason"], step["name"]),
                 "detail": "" if step["detail"] in told else step["detail"],
+                "again": step["name"] if step["name"] == Repeatable.OCR and not state.active else "",
             }
         )
         told |= {step["reason"], step["detail"]}

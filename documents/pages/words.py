@@ -133,6 +133,7 @@ _REFUSED = {
     "too_many_tags": _("These are too many tags. Nothing was changed."),
     "name_too_long": _("A name can’t be so long. Nothing was changed."),
     "note_empty": _("A note needs at least one visible character."),
+    "not_recognised": _("Text is recognised in PDF and pictures only, and where that is switched on."),
     "note_too_long": _("This note is too long. It was not kept."),
 }
 

@@ -15,11 +15,16 @@ _CLONE_NEWNET = 0x40000000
 _OPEN_FILES = 64
 
 
-def confine(limits: Limits, parent_pid: int) -> None:
+def confine(limits: Limits, parent_pid: int, *, file_bytes: int = 0) -> None:
     """Bind this process to its parent's life, bound its resources, and cut it off from the network.
+
+    What it starts inherits all of that but the bond to the parent.
 
     The network goes by a namespace of its own. Where the kernel refuses that (some containers do), the process keeps
     its network; it never has credentials: its environment is empty.
+
+    Args:
+        file_bytes: How large a file may become that it writes; 0: it can't write.
 
     Raises:
         SystemExit: The parent died before the process was bound to it.
@@ -33,7 +38,7 @@ def confine(limits: Limits, parent_pid: int) -> None:
     if os.getppid() != parent_pid:
         sys.exit(1)
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_FSIZE, file_bytes)
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _limit(resource.RLIMIT_CPU, limits.seconds, grace=1)  # SIGXCPU tells, SIGKILL a second later does not
     _limit(resource.RLIMIT_AS, limits.memory_bytes)

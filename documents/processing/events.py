@@ -5,6 +5,7 @@ ASCII only: a line break, a lone surrogate or a NUL in a document's text can't b
 
 import json
 from dataclasses import asdict, dataclass
+from typing import get_args
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,15 @@ class Refused:
 
 @dataclass(frozen=True)
 class PageRead:
-    """The text of a page, already clean; None if this page can't be read. ``dropped`` counts characters left out."""
+    """The text of a page, already clean; None if this page can't be read. ``dropped`` counts characters left out.
+
+    ``scanned``: there is no text, but a picture in which some may be.
+    """
 
     number: int
     text: str | None
     dropped: int = 0
+    scanned: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,21 @@ class NotDrawn:
     detail: str
 
 
-Event = Opened | Refused | PageRead | Stopped | Drawn | NotDrawn
-_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in (Opened, Refused, PageRead, Stopped, Drawn, NotDrawn)}
+@dataclass(frozen=True)
+class Recognising:
+    """So many pages, of so many, have been looked at."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The archive version is written."""
+
+
+Event = Opened | Refused | PageRead | Stopped | Drawn | NotDrawn | Recognising | Recognised
+_KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 def to_line(event: Event) -> str:

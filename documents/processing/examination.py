@@ -12,11 +12,15 @@ from documents.processing.runner import draw, read
 
 @dataclass(frozen=True)
 class Examination:
-    """What was found, how each step ended, and the thumbnail as WebP; empty: there is none."""
+    """What was found, how each step ended, and the thumbnail as WebP; empty: there is none.
+
+    ``has_scans``: there are pictures in which text may be recognised.
+    """
 
     steps: list[Step]
     findings: Findings = field(default_factory=Findings)
     thumbnail: bytes = b""
+    has_scans: bool = False
 
 
 def without_file(mime_type: str) -> Examination | None:
@@ -44,7 +48,7 @@ def examine(path: str, mime_type: str, limits: Limits, progress: Callable[[Findi
     """
     if not can_be_read(mime_type):
         drawing = draw(path, mime_type, limits)
-        return Examination(drawing.steps_of_picture(), thumbnail=drawing.image)
+        return Examination(drawing.steps_of_picture(), thumbnail=drawing.image, has_scans=bool(drawing.image))
     findings = read(path, mime_type, limits, progress)
     if findings.refusal:
         return Examination([*findings.steps(), no_thumbnail(findings.refusal.reason)], findings)
@@ -52,4 +56,4 @@ def examine(path: str, mime_type: str, limits: Limits, progress: Callable[[Findi
         return Examination([*findings.steps(), no_thumbnail(Reason.UNSUPPORTED)], findings)
     # A process that died while it read, or of the drawing, didn't say: one that only draws does.
     drawing = findings.drawing or draw(path, mime_type, limits)
-    return Examination([*findings.steps(), drawing.step()], findings, drawing.image)
+    return Examination([*findings.steps(), drawing.step()], findings, drawing.image, findings.has_scans)

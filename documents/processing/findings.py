@@ -25,6 +25,7 @@ class Reason(StrEnum):
     TIMEOUT = "timeout"
     NO_TEXT = "no_text"
     UNAVAILABLE = "unavailable"
+    TOOL_MISSING = "tool_missing"
 
 
 class Unreadable(Exception):
@@ -73,7 +74,7 @@ class Drawing:
         if not self.image:
             inspect = Step("inspect", StepStatus.FAILED, self.reason, self.detail)
             return [inspect, Step("text", StepStatus.SKIPPED, self.reason), no_thumbnail(self.reason)]
-        no_text = Step("text", StepStatus.SKIPPED, Reason.NO_TEXT, "text in pictures is not recognised")
+        no_text = Step("text", StepStatus.SKIPPED, Reason.NO_TEXT, "a picture")
         return [Step("inspect", StepStatus.DONE, detail=self.detail), no_text, self.step()]
 
 
@@ -85,6 +86,8 @@ class Findings:
     pages: list[Page] = field(default_factory=list)
     #: None if nothing was drawn, nor said why.
     drawing: Drawing | None = None
+    #: Whether there are pages without text that are pictures.
+    has_scans: bool = False
     _detail: str = ""
     _refused: Refused | None = None
     _stopped: Stopped | None = None
@@ -130,6 +133,7 @@ class Findings:
             case PageRead():
                 self.pages.append(Page(event.number, str(event.text)))
                 self._dropped += event.dropped
+                self.has_scans |= event.scanned
 
     def break_off(self, reason: Reason, detail: str) -> None:
         """Take note that the child process ended before its time."""

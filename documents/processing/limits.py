@@ -19,3 +19,5 @@ class Limits:
     inflated_bytes: int = 2**30
     #: Pixels of a picture, alone or on a page. A larger one is not decoded: A0, scanned at 600 dpi, has 558 million.
     pixels: int = 600_000_000
+    #: Bytes of each file that is written while text is recognised.
+    archive_bytes: int = 2**30

@@ -53,6 +53,8 @@ _SIGNATURES = {
     b"\xcf\xfa\xed\xfe": "application/x-mach-binary",
     # What puremagic takes for something else.
     b"\0\0\0\x0cjP  \r\n\x87\n": "image/jp2",
+    b"II*\0": "image/tiff",  # a white one without compression looks like text
+    b"MM\0*": "image/tiff",
     b"II+\0": "image/tiff",
     b"MM\0+": "image/tiff",
 }

@@ -70,10 +70,15 @@ def _read_page(pdf: pypdfium2.PdfDocument, number: int) -> PageRead:
     try:
         text_page = page.get_textpage()
         try:
-            return PageRead(number, *clean_text(text_page.get_text_range()))
+            text, dropped = clean_text(text_page.get_text_range())
+            return PageRead(number, text, dropped, scanned=not text and _has_picture(page))
         finally:
             text_page.close()
     except pypdfium2.PdfiumError:
         return PageRead(number, None)
     finally:
         page.close()
+
+
+def _has_picture(page: pypdfium2.PdfPage) -> bool:
+    return next(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]), None) is not None

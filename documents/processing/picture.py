@@ -20,8 +20,8 @@ _UPRIGHT = {
 }
 
 
-def decode(path: str, mime_type: str, limits: Limits, edge: int) -> tuple[Image.Image, str] | NotDrawn:
-    """Return a picture file's first picture, and its size for people, or why it can't be decoded.
+def decode(path: str, mime_type: str, limits: Limits, edge: int, place: int = 0) -> tuple[Image.Image, str] | NotDrawn:
+    """Return one of a file's pictures, the first at place 0, and its size for people, or why it can't be decoded.
 
     The picture is upright, in RGB, on white where it is transparent, without metadata, and already smaller: its longer
     side has fewer than four times ``edge`` pixels, but not fewer than ``edge`` if the file has as many.
@@ -34,6 +34,9 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int) -> tuple[Image.
     pixels = 0
     try:
         with Image.open(path, formats=[kind]) as image:
+            if place:
+                image.seek(place)
+                Image._decompression_bomb_check(image.size)  # Pillow does so for the first picture alone
             pixels = image.width * image.height
             detail = f"{image.width} x {image.height} pixels"
             if kind == "TIFF" and image.n_frames > 1:  # type: ignore[attr-defined]  # of those that have several
@@ -49,6 +52,17 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int) -> tuple[Image.
             return NotDrawn(Reason.TOO_LARGE, f"{detail} need more memory than there is")
         return NotDrawn(Reason.DAMAGED, f"it can't be decoded: {_reason(error, path)}")
     return (small.transpose(upright) if upright is not None else small), detail
+
+
+def count(path: str, mime_type: str) -> tuple[int, float]:
+    """Return how many pictures a file has, of which one looks through all, and their dots per inch; 0: unknown.
+
+    Raises:
+        OSError, SyntaxError, ValueError: It is no such file.
+    """
+    with Image.open(path, formats=[_pillows_name(mime_type)]) as image:
+        dots = float(image.info.get("dpi", (0, 0))[0])
+        return (image.n_frames if image.format == "TIFF" else 1), dots  # type: ignore[attr-defined]  # a TIFF has it
 
 
 def _pillows_name(mime_type: str) -> str:

@@ -12,15 +12,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from documents.processing import runner
+from documents.processing import child_process
+from documents.processing.child_process import ChildKilled
 from documents.processing.events import PageRead, from_line, to_line
 from documents.processing.findings import Findings
 from documents.processing.limits import Limits
-from documents.processing.runner import ChildKilled, read
+from documents.processing.runner import read
 from tests.documents import files
 
 LIMITS = Limits(seconds=20, memory_bytes=2**30, pages=1000, characters=1_000_000)
-ROOT = Path(runner.__file__).parent.parent.parent
+ROOT = Path(child_process.__file__).parent.parent.parent
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def instead_of_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> obj
     """Have a program of the test run in place of the child, confined and started exactly like it."""
     packages = tmp_path / "packages"
 
-    def replace(program: str) -> None:
+    def replace(program: str, module: str = "child") -> None:
         package = packages / "documents" / "processing"
         package.mkdir(parents=True)
         prelude = (
@@ -49,13 +50,13 @@ def instead_of_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> obj
             "from documents.processing.limits import Limits\n"
             "request = json.loads(sys.argv[1])\n"
             "confine(Limits(**request['limits']), request['parent_pid'])\n"
-            "first = request['first_page']\n"
+            "first = request.get('first_page', 0)\n"
             "def say(event): print(to_line(event), flush=True)\n"
         )
         (packages / "documents" / "__init__.py").touch()
         (package / "__init__.py").touch()
-        (package / "child.py").write_text(prelude + program)
-        monkeypatch.setattr(runner, "_PROJECT", packages)
+        (package / f"{module}.py").write_text(prelude + program)
+        monkeypatch.setattr(child_process, "_PROJECT", packages)
 
     return replace
 
@@ -191,8 +192,8 @@ def test_the_child_dies_with_its_worker(pdf_path: str, instead_of_the_child: obj
     instead_of_the_child("time.sleep(600)")  # type: ignore[operator]
     program = (
         "from pathlib import Path\n"
-        "from documents.processing import runner\n"
-        f"runner._PROJECT = Path({str(runner._PROJECT)!r})\n"
+        "from documents.processing import child_process, runner\n"
+        f"child_process._PROJECT = Path({str(child_process._PROJECT)!r})\n"
         f"from {__name__} import LIMITS\n"
         f"runner.read({pdf_path!r}, 'application/pdf', LIMITS)\n"
     )

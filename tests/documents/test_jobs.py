@@ -21,9 +21,9 @@ from dms_project.tenancy.fleet import exists
 from dms_project.tenancy.schemas import create_tenant, delete_tenant
 from documents import jobs, results
 from documents.models import Document, DocumentPage, DocumentVersion
+from documents.processing.child_process import ChildKilled
 from documents.processing.examination import Examination
 from documents.processing.findings import Findings, Page
-from documents.processing.runner import ChildKilled
 from documents.storage import ObjectStore
 from documents.storage._reader import CHUNK_BYTES
 from jobqueue.exceptions import LockLost

@@ -8,10 +8,10 @@ from jobqueue.queue import Queue
 
 def work_off() -> list[ProcessingJob]:
     """Run every due job of the active tenant, and return them as they are then."""
-    queue, done = Queue(), []
+    done: list[int] = []
     while True:
         try:
-            job = queue.dequeue("test")
+            job = Queue().dequeue("test")  # a new one each time: it remembers for a while which types of jobs there are
         except NoJobAvailable:
             break
         run(job)
