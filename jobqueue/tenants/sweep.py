@@ -40,6 +40,8 @@ def sweep(using: str, names: Callable[[], Sequence[str]]) -> float:
     waiting: timedelta | None = turns.values_list(left, flat=True).first()
     if waiting is not None and waiting > timedelta(0):
         return waiting.total_seconds() + random.uniform(0, _SOONEST_SECONDS)  # noqa: S311 - jitter
+    if waiting is None:  # the row is gone: a restored dump may lack it
+        turns.get_or_create(pk=1, defaults={"after": ""})
     with transaction.atomic(using):
         turn = turns.filter(due_at__lte=Now()).select_for_update(skip_locked=True).first()
         if turn is None:

@@ -72,6 +72,7 @@ class S3Server:
         """Kill it with -9: nothing is written out, no connection closed in good order."""
         self._process.kill()
         self._process.wait()
+        self._remove_sockets()
 
     def wait_until_ready(self, store: ObjectStore, seconds: float = 30) -> None:
         deadline = time.monotonic() + seconds
@@ -90,6 +91,13 @@ class S3Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._remove_sockets()
+
+    def _remove_sockets(self) -> None:
+        """Remove the sockets that it makes there, whatever its folder, and leaves there."""
+        for port in self._ports.values():
+            for left in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                left.unlink(missing_ok=True)
 
 
 def free_ports(count: int) -> list[int]:

@@ -59,7 +59,8 @@ def test_while_the_storage_hangs_lists_are_served_and_uploads_and_downloads_answ
     for thread in threads:
         thread.start()
     lists = []
-    while len([status for status, seconds in list(answers) if seconds > 2]) < 12:
+    # However slow the machine: both are waited for, so that the lists below were served beside requests that hang.
+    while len(lists) <= 20 or len([status for status, seconds in list(answers) if seconds > 2]) < 12:
         started = time.monotonic()
         lists.append((client.request("GET", "/api/documents").status, time.monotonic() - started))
         time.sleep(0.1)
@@ -69,7 +70,6 @@ def test_while_the_storage_hangs_lists_are_served_and_uploads_and_downloads_answ
     connection_to_s3.mode = "pass"
     assert {status for status, _ in answers} == {503}
     assert max(seconds for _, seconds in answers) < 10
-    assert len(lists) > 20
     assert [status for status, _ in lists if status != 200] == []
     assert sorted(seconds for _, seconds in lists)[len(lists) * 95 // 100] < 1.5
     assert client.upload(b"afterwards").status == 201

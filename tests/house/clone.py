@@ -22,7 +22,8 @@ import psutil
 from scripts.leash import leashed
 
 TREE = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "var", "__pycache__", ".mypy_cache", ".*_cache", ".hypothesis")
+# Compiled modules are taken along, for the time it takes to compile all again, but none that is being written just now.
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "var", "*.pyc.*", ".mypy_cache", ".*_cache", ".hypothesis")
 T = TypeVar("T")
 
 
