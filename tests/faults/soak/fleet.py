@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from jobqueue.recycling import RECYCLED
 from scripts.leash import leashed
 from tests.testjobs import ledger
 
@@ -130,8 +131,9 @@ class Fleet:
         status = member.process.returncode
         if member.role == "worker":
             ledger.write("worker ended", name=member.name, died=status != 0)
-        # A handler kills its worker now and then (the plan of its job says so), with SIGKILL, like us.
-        if status not in (0, -signal.SIGKILL) and not (status == -signal.SIGTERM and not _has_begun(member)):
+        # A handler kills its worker now and then (the plan of its job says so), with SIGKILL, like us; and a worker
+        # whose every thread was left behind by a job that was cancelled, and slept on, ends to be replaced.
+        if status not in (0, -signal.SIGKILL, RECYCLED) and not (status == -signal.SIGTERM and not _has_begun(member)):
             self.surprises.append(f"{member.name} ended with status {status}")
         with self._lock:
             self.members.remove(member)
