@@ -170,7 +170,8 @@ def test_the_list_shows_the_newest_first_by_pages(api: Api, monkeypatch: pytest.
     assert [item["title"] for item in first["items"]] == ["4", "3", "2"]
     assert [item["title"] for item in second["items"]] == ["1", "0"]
     assert (first["count"], second["count"]) == (5, 5)
-    assert api.get(query_params={"page": 3}).json() == {"items": [], "count": 5}
+    behind = api.get(query_params={"page": 3}).json()
+    assert (behind["items"], behind["count"]) == ([], 5)
 
 
 def test_the_list_can_be_narrowed_to_a_status(api: Api) -> None:
