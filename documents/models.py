@@ -92,6 +92,11 @@ class Document(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def names_of_tags(self) -> list[str]:
+        """In the order of the alphabet; asks nothing if the tags were fetched with the document."""
+        return [tag.name for tag in sorted(self.tags.all(), key=lambda tag: tag.key)]
+
 
 class DocumentVersion(models.Model):
     """An original as it was uploaded, and where it lies.

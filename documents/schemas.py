@@ -30,11 +30,6 @@ class NoThumbnail(Problem):
     )
 
 
-def names_of_tags(document: Document) -> list[str]:
-    """Return the names in the order of the alphabet, of tags that may have been fetched with the document."""
-    return [tag.name for tag in sorted(document.tags.all(), key=lambda tag: tag.key)]
-
-
 class StepOut(Schema):
     """One step of the processing."""
 
@@ -76,7 +71,7 @@ class DocumentOut(Schema):
         return {
             "id": document.pk,
             "title": document.title,
-            "tags": names_of_tags(document),
+            "tags": document.names_of_tags,
             "correspondent": document.correspondent.name if document.correspondent else None,
             "document_date": document.document_date,
             "date_is_guessed": document.date_is_guessed,

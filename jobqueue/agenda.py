@@ -98,10 +98,10 @@ class Agenda:
         return self._read_at != read_at
 
     def everybody(self) -> list[str]:
-        """Return all in whom something may be due, as of this moment."""
+        """Return all in whom something may be due, as of this moment; also who had nothing a moment ago."""
         self._look_at = float("-inf") if self._ledger else self._look_at
         self.refresh()
-        return self.due() if self._ledger else self.names
+        return list(self.busy)
 
     def reread(self) -> None:
         """Read who there is, since somebody is in trouble who may have been deleted."""

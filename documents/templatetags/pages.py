@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString, mark_safe
 from dms_project.tenancy import current
 from documents.conf import conf
 from documents.models import Document
-from documents.schemas import names_of_tags
 
 if TYPE_CHECKING:
     from documents.pages.asked import Asked
@@ -53,7 +52,7 @@ def parameters(**values: str) -> str:
 @register.filter
 def tags(document: Document) -> list[str]:
     """Return the names of a document's tags."""
-    return names_of_tags(document)
+    return document.names_of_tags
 
 
 @register.simple_tag

@@ -19,7 +19,6 @@ from django.utils import timezone
 from dms_project.tenancy import current
 from documents.exceptions import ObjectMissing
 from documents.models import AuditEntry, Document, DocumentVersion
-from documents.schemas import names_of_tags
 from documents.storage import object_store
 
 FORMAT = 1
@@ -99,7 +98,7 @@ def _entry(document: Document) -> dict[str, Any]:
         "created_at": document.created_at,
         "created_by": document.created_by.get_username() if document.created_by else "",
         "deleted_at": document.deleted_at,
-        "tags": names_of_tags(document),
+        "tags": document.names_of_tags,
         "correspondent": document.correspondent.name if document.correspondent else None,
         "document_date": document.document_date,
         "date_is_guessed": document.date_is_guessed,
