@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,10 +16,12 @@ from django.db.models.functions import Cast, Now
 
 from jobqueue.lanes import BEGINNING, Due, Lane, Marks, Place
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, PausedQueue, ProcessingJob
+from jobqueue.prepared import Slot, Statement, select, update
 from jobqueue.statements import is_at_work, look_for_due_jobs
 from jobqueue.states import JobStatus
 
 _ANY_NUMBER_OF_DEATHS = 2**15
+_CLAIM_ORDER = ("-priority", "available_at", "id")
 
 #: What every write that ends a claim sets.
 UNLOCKED: dict[str, Any] = {
@@ -77,7 +80,7 @@ def claim(
     """
     token = token or uuid4()
     if wanted.alone:
-        alone = _locked(_lonely(using, wanted), 1)
+        alone = [_made(using, row) for row in _locked(_lonely(using, wanted))[:1]]
         return Claimed(_taken(using, alone, worker_id, holder_key, token), more=bool(alone))
     deaths_below = _ANY_NUMBER_OF_DEATHS if wanted.alone is None else RUN_ALONE_AFTER_DEATHS
     claimed, short = _claim_once(using, wanted, limit, deaths_below, worker_id, holder_key, token, marks, ())
@@ -107,7 +110,7 @@ def _claim_once(
 ) -> tuple[Claimed, set[Lane]]:
     """Look, lock and claim; return also the lanes that gave less than their share: others have locked the rest."""
     due = _look(using, wanted, limit, deaths_below, marks, but)
-    jobs = _locked(_in_lanes(using, due.takes, marks.places if marks else {}, deaths_below), limit) if due.takes else []
+    jobs = _lock_in_lanes(using, due.takes, marks.places if marks else {}, deaths_below)
     found = Counter(_lane_of(job) for job in jobs)
     short = {lane for lane, share in due.takes if found[lane] < share}
     kept = _leave_the_lonely(jobs)
@@ -167,18 +170,17 @@ def _lonely(using: str, wanted: Wanted) -> QuerySet[ProcessingJob]:
         due = due.filter(job_type__in=wanted.job_types)
     if wanted.queue_names is not None:
         due = due.filter(queue_name__in=wanted.queue_names)
-    return due.order_by("-priority", "available_at", "id")
+    return due.order_by(*_CLAIM_ORDER)
 
 
-# One condition in SQL: it says what six lookups would, for a third of what Django takes to compile those. The place is
-# compared as a row, which the index can start from; taken apart, all jobs of the same moment would be read.
+# Each one condition in SQL. The place is compared as a row, which the index can start from; taken apart, all jobs of
+# the same moment would be read. Of several lanes, each with its share, the ids come in an array, so that the planner
+# runs that once.
 _IN_LANE = """
     status = 'pending' AND job_type = %s AND queue_name = %s AND priority = %s
-    AND available_at <= statement_timestamp() AND worker_deaths < %s
+    AND (available_at, id) > (%s, %s) AND available_at <= statement_timestamp() AND worker_deaths < %s
     AND (SELECT count(*) = 0 FROM paused_queues WHERE queue_name = %s)
 """
-_BEHIND = " AND (available_at, id) > (%s, %s)"
-# The same for several lanes at once, each with its share. In an array, so that the planner runs it once.
 _IN_LANES = """
     id = ANY (ARRAY(
         SELECT due.id
@@ -194,24 +196,39 @@ _IN_LANES = """
         WHERE lane.queue_name NOT IN (SELECT queue_name FROM paused_queues)
     ))
 """
+_PLACES = ("job_type", "queue_name", "priority", "after_at", "after_id")
 
 
-def _in_lanes(
+def _lock_in_lanes(
     using: str, takes: Sequence[tuple[Lane, int]], places: Mapping[Lane, Place], deaths_below: int
-) -> QuerySet[ProcessingJob]:
-    """Return the jobs to be taken, each lane's from behind its place."""
-    parameters: list[Any]
-    if len(takes) == 1:
-        ((lane, _share),) = takes
-        after = places.get(lane)
-        sql = _IN_LANE + _BEHIND if after else _IN_LANE
-        parameters = [*lane, deaths_below, lane.queue_name, *(after or ())]
+) -> list[ProcessingJob]:
+    """Lock each lane's share, from behind its place, of the jobs that nobody else has locked; in claim order."""
+    each = [(*lane, *places.get(lane, BEGINNING), share) for lane, share in takes]
+    if not each:
+        return []
+    if len(each) == 1:
+        *place, share = each[0]
+        statement = _locking_in_one(using, share)
+        values = dict(zip(_PLACES, place, strict=True))
     else:
-        sql = _IN_LANES
-        each = [(*lane, *places.get(lane, BEGINNING), share) for lane, share in takes]
-        parameters = [*map(list, zip(*each, strict=True)), deaths_below]
-    condition = RawSQL(sql, parameters, output_field=BooleanField())  # noqa: S611 - constants and parameters
-    return ProcessingJob.objects.using(using).filter(condition).order_by("-priority", "available_at", "id")
+        statement = _locking_in_several(using)
+        values = dict(zip((*_PLACES, "share"), map(list, zip(*each, strict=True)), strict=True))
+    return [_made(using, row) for row in statement.run(using, values | {"deaths_below": deaths_below})]
+
+
+@lru_cache(maxsize=1_000)
+def _locking_in_one(using: str, share: int) -> Statement:
+    return select(_locked(_where(using, _IN_LANE, *_PLACES, "deaths_below", "queue_name"))[:share])
+
+
+@cache
+def _locking_in_several(using: str) -> Statement:
+    return select(_locked(_where(using, _IN_LANES, *_PLACES, "share", "deaths_below")))
+
+
+def _where(using: str, condition: str, *slots: str) -> QuerySet[ProcessingJob]:
+    sql = RawSQL(condition, [Slot(name) for name in slots], output_field=BooleanField())  # noqa: S611 - constants
+    return ProcessingJob.objects.using(using).filter(sql).order_by(*_CLAIM_ORDER)
 
 
 #: What a pending job is known to have, or a claim sets. What stands in neither list is read when it is asked for.
@@ -231,16 +248,13 @@ _READ_AS_TEXT = {
 }
 
 
-def _locked(due: QuerySet[ProcessingJob], limit: int) -> list[ProcessingJob]:
-    """Lock the first of these jobs that nobody else has locked.
-
-    Makes the objects itself: for hundreds of rows, Django's general way costs more than everything else here.
-    """
-    rows = due.select_for_update(skip_locked=True).annotate(**_READ_AS_TEXT).values_list(*_READ, *_READ_AS_TEXT)
-    return [_made(rows.db, row) for row in rows[:limit]]
+def _locked(due: QuerySet[ProcessingJob]) -> QuerySet[ProcessingJob, Any]:
+    """Return what a claim reads of these jobs, locked, of those that nobody else has locked."""
+    return due.select_for_update(skip_locked=True).annotate(**_READ_AS_TEXT).values_list(*_READ, *_READ_AS_TEXT)
 
 
 def _made(using: str, row: Sequence[Any]) -> ProcessingJob:
+    """Make the object for what was read: for hundreds of rows, Django's way costs more than everything else here."""
     *values, payload, due, now = row
     known = _KNOWN | dict(zip(_READ, values, strict=True))
     known |= {"payload": json.loads(payload), "available_at": datetime.fromisoformat(due), "locked_at": now}
@@ -266,21 +280,30 @@ def _taken(
     if not jobs:
         return []
     now = datetime.fromisoformat(jobs[0].__dict__["locked_at"])
+    ids = f"{{{','.join([str(job.id) for job in jobs])}}}"  # hundreds of parameters would cost more than all the rest
     claim: dict[str, Any] = {
-        "status": JobStatus.PROCESSING,
         "locked_at": now,
         "started_at": now,
         "locked_by": worker_id,
         "lock_token": token,
         "holder_key": holder_key,
-        "suspected_since": None,
-        "progress": None,
     }
-    # As the text of an array: hundreds of parameters cost more than the rest of the statement.
-    ids = f"{{{','.join([str(job.id) for job in jobs])}}}"
-    locked = RawSQL("id = ANY (%s::bigint[])", (ids,), output_field=BooleanField())
-    ProcessingJob.objects.using(using).filter(locked).update(attempts=F("attempts") + 1, **claim)
+    _claiming(using).run(using, claim | {"ids": ids})
+    claim["status"] = JobStatus.PROCESSING
     for job in jobs:
         job.attempts += 1
         job.__dict__.update(claim)
     return list(jobs)
+
+
+@cache
+def _claiming(using: str) -> Statement:
+    slots = ("locked_at", "started_at", "locked_by", "lock_token", "holder_key")
+    return update(
+        _where(using, "id = ANY (%s::bigint[])", "ids").order_by(),
+        status=JobStatus.PROCESSING,
+        attempts=F("attempts") + 1,
+        suspected_since=None,
+        progress=None,
+        **{name: RawSQL("%s", [Slot(name)]) for name in slots},
+    )
