@@ -307,7 +307,7 @@ class Dispatcher:
                 self._scheduler.claimed(tenant, len(new))
             self._holdings.take(new)
             self._keeper.hold(new)
-            self._moved_at = time.monotonic()
+            self._moved_at = self._within_allowance_at = time.monotonic()
         for claim in new:
             events.claimed(claim)
             self._slots.submit(claim)

@@ -1,6 +1,7 @@
 """Decoding picture files of any size, orientation and colour mode, in the memory of the picture itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from PIL import ExifTags, Image
 
@@ -30,10 +31,9 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int, place: int = 0)
         MemoryError
     """
     kind = _pillows_name(mime_type)
-    Image.MAX_IMAGE_PIXELS = limits.pixels // 2  # Pillow warns beyond this, and refuses beyond twice as many
     pixels = 0
     try:
-        with Image.open(path, formats=[kind]) as image:
+        with _at_most(limits.pixels), Image.open(path, formats=[kind]) as image:
             if place:
                 image.seek(place)
                 Image._decompression_bomb_check(image.size)  # Pillow does so for the first picture alone
@@ -52,6 +52,17 @@ def decode(path: str, mime_type: str, limits: Limits, edge: int, place: int = 0)
             return NotDrawn(Reason.TOO_LARGE, f"{detail} need more memory than there is")
         return NotDrawn(Reason.DAMAGED, f"it can't be decoded: {_reason(error, path)}")
     return (small.transpose(upright) if upright is not None else small), detail
+
+
+@contextmanager
+def _at_most(pixels: int) -> Iterator[None]:
+    """Have Pillow refuse what has more."""
+    before = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = pixels // 2  # it warns beyond this, and refuses beyond twice as many
+    try:
+        yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = before
 
 
 def count(path: str, mime_type: str) -> tuple[int, float]:

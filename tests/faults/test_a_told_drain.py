@@ -66,8 +66,11 @@ def test_a_worker_killed_and_one_frozen_for_long_break_no_promise(
     assert judged.summary[1] == f"Rows: {2 * MANY} ({2 * MANY} succeeded)."
 
     with psycopg.connect(database_url) as vandal:
-        vandal.execute("DELETE FROM acme.processing_jobs WHERE id = 1")
-        vandal.execute("UPDATE globex.processing_jobs SET lock_token = gen_random_uuid() WHERE id = 2")
+        vandal.execute("DELETE FROM acme.processing_jobs WHERE id = (SELECT min(id) FROM acme.processing_jobs)")
+        vandal.execute(
+            "UPDATE globex.processing_jobs SET lock_token = gen_random_uuid() "
+            "WHERE id = (SELECT min(id) FROM globex.processing_jobs)"
+        )
     assert {violation.kind for violation in judge(both, database_url).broken} == {"lost", "torn", "unearned"}
 
 

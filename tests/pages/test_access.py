@@ -17,7 +17,7 @@ from tests.pages import made
 
 NAMES = [pattern.name for pattern in urlpatterns]
 ACTIONS = ["edit", "trash", "restore", "reprocess", "add_note", "remove_note", "purge"]
-OF_A_DOCUMENT = ["document", "download", *ACTIONS]
+OF_A_DOCUMENT = ["document", "download", "archive", *ACTIONS]
 ACTIONS.append("bulk")
 
 
