@@ -85,11 +85,12 @@ class Worker:
         Raises:
             NoForkServer: Handlers need processes of their own, and the process that forks them can't be started.
         """
-        if any(handlers.registered()[name].limits.isolation == "process" for name in self._service.job_types):
-            self._fork_server.start()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, self._on_signal)
+        events.started(self._service)  # not before a signal that answers it would be heeded
+        if any(handlers.registered()[name].limits.isolation == "process" for name in self._service.job_types):
+            self._fork_server.start()
         sys.setswitchinterval(_SWITCH_SECONDS)
         for thread in self._threads:
             thread.start()

@@ -91,7 +91,6 @@ class Command(BaseCommand):
         if options["processes"] > 1 and child is None:
             raise SystemExit(WorkerProcesses(options["processes"]).run())
         max_memory_bytes = _max_memory_bytes(options)
-        events.started(service)
         worker = Worker(
             service,
             Queue(),
