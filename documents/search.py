@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchHeadline, SearchQuery, SearchQueryCombinable, SearchRank
-from django.db.models import F, QuerySet, Value
+from django.db.models import Exists, F, OuterRef, QuerySet, Value
 from django.db.models.functions import Left
 
 from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage
@@ -66,8 +66,10 @@ def search(documents: QuerySet[Document], words: str, *, narrowed: bool) -> Foun
     asked = parse(words)
     query = _compiled(asked.wanted)
     newest = _newest_pages(documents.order_by(), query, asked.unwanted, narrowed=narrowed)
-    documents = without_excluded(documents, words).order_by()
-    titles = documents.filter(title_search=query).order_by("-created_at")[: RANKED + 1]
+    if asked.unwanted:
+        documents = documents.exclude(title_search=_compiled(asked.unwanted))
+    documents = documents.order_by()
+    titles = without_excluded(documents, words).filter(title_search=query).order_by("-created_at")[: RANKED + 1]
     best: dict[UUID, _Best] = {}
     for pk, page, rank, created_at in _ranked(newest[:RANKED], documents, query):
         best.setdefault(pk, _Best(created_at, rank, page))
@@ -96,8 +98,8 @@ def without_excluded(documents: QuerySet[Document], words: str) -> QuerySet[Docu
     if not unwanted:
         return documents
     query = _compiled(unwanted)
-    on_pages = DocumentPage.objects.filter(search=query, version__is_current=True)
-    return documents.exclude(pk__in=on_pages.values("version__document")).exclude(title_search=query)
+    on_pages = DocumentPage.objects.filter(search=query, version__is_current=True, version__document=OuterRef("pk"))
+    return documents.filter(~Exists(on_pages)).exclude(title_search=query)
 
 
 def hits(pages: Mapping[UUID, int | None], words: str) -> dict[UUID, Hit]:
