@@ -231,7 +231,7 @@ def _where(using: str, condition: str, *slots: str) -> QuerySet[ProcessingJob]:
     return ProcessingJob.objects.using(using).filter(sql).order_by(*_CLAIM_ORDER)
 
 
-#: What a pending job is known to have, or a claim sets. What stands in neither list is read when it is asked for.
+#: What a pending job is known to have, or a claim sets.
 _KNOWN: dict[str, Any] = {
     "status": JobStatus.PENDING,
     "finished_at": None,
@@ -239,10 +239,15 @@ _KNOWN: dict[str, Any] = {
     "progress": None,
     **UNLOCKED,
 }
-_READ = ("id", "job_type", "queue_name", "priority", "attempts", "max_attempts", "worker_deaths", "idempotency_key")
+_READ = (
+    *("id", "job_type", "queue_name", "priority", "attempts", "max_attempts", "worker_deaths"),
+    *("idempotency_key", "last_error"),
+)
 # As text, which Python's own readers take apart in a fraction of the time.
 _READ_AS_TEXT = {
     "payload_text": Cast("payload", TextField()),
+    "history_text": Cast("history", TextField()),
+    "created_text": Cast("created_at", TextField()),
     "due_text": Cast("available_at", TextField()),
     "now_text": Cast(Now(), TextField()),
 }
@@ -255,9 +260,11 @@ def _locked(due: QuerySet[ProcessingJob]) -> QuerySet[ProcessingJob, Any]:
 
 def _made(using: str, row: Sequence[Any]) -> ProcessingJob:
     """Make the object for what was read: for hundreds of rows, Django's way costs more than everything else here."""
-    *values, payload, due, now = row
+    *values, payload, history, created, due, now = row
     known = _KNOWN | dict(zip(_READ, values, strict=True))
-    known |= {"payload": json.loads(payload), "available_at": datetime.fromisoformat(due), "locked_at": now}
+    known["payload"], known["history"] = json.loads(payload), json.loads(history)
+    known["created_at"], known["available_at"] = datetime.fromisoformat(created), datetime.fromisoformat(due)
+    known["locked_at"] = now
     return ProcessingJob.of_row(using, known)
 
 

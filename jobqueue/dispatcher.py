@@ -191,7 +191,7 @@ class Dispatcher:
             due = self._tenants_due()
             found = self._visit_all(due)
             self._undo_uncertain()
-            if self._service.drain and idle and not found:
+            if self._service.drain and idle and not found and self._keeper.ready.is_set():  # else nobody was asked
                 self._finish_if_idle()
         return self._seconds_to_next_turn()
 
@@ -203,7 +203,8 @@ class Dispatcher:
             if self._scheduler:
                 for tenant, seconds in durations:
                     self._scheduler.ended(tenant, seconds)
-            self._stopping |= self.has_run_its_jobs
+            if self.has_run_its_jobs:
+                self._stopping = True  # no |=, which could undo what a signal sets meanwhile
 
     def _room(self) -> int:
         """Return how many more jobs to claim now."""
