@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.dispatch import receiver
+from django.utils.module_loading import import_string
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,3 +104,15 @@ def conf() -> JobQueueSettings:
 def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "JOBQUEUE":
         conf.cache_clear()
+
+
+def imported(setting: str, path: str) -> Any:
+    """Return what a setting names by its dotted path.
+
+    Raises:
+        ImproperlyConfigured: It can't be imported.
+    """
+    try:
+        return import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(f"JOBQUEUE[{setting!r}] names {path!r}, which can't be imported: {error}") from error

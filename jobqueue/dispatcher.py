@@ -3,7 +3,6 @@
 import queue as queues
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -17,6 +16,7 @@ from jobqueue.claims import Claimed
 from jobqueue.conf import conf
 from jobqueue.connection_hygiene import close_connections, drop_connection
 from jobqueue.executor import Claim, Ending, execute
+from jobqueue.giving_back import release
 from jobqueue.holdings import Holdings
 from jobqueue.isolation import ForkServer
 from jobqueue.keeper import Keeper
@@ -360,37 +360,7 @@ class Dispatcher:
             self._unstarted = self._release(self._unstarted, started=False)
 
     def _release(self, held: Sequence[Claim], started: bool = True) -> list[Claim]:
-        """Give claims back; return those that are still held, since their rows or tables are locked by others."""
-        by_tenant: defaultdict[str, list[Claim]] = defaultdict(list)
-        for claim in held:
-            by_tenant[claim.tenant].append(claim)
-        locked: list[Claim] = []
-        for tenant, given in by_tenant.items():
-            try:
-                self.session.prepare()
-                with self._tenants.use(tenant), self.session.transaction():
-                    released = {id(job) for job in self._queue.release((c.job for c in given), started=started)}
-                    others = [claim for claim in given if id(claim.job) not in released]
-                    still = {id(job) for job in self._queue.locked_by_others(claim.job for claim in others)}
-            except WEATHER as error:
-                if not is_of_one_tenant(error):
-                    raise
-                events.tenant_in_trouble(tenant, error)
-                locked += given
-                continue
-            except Exception as error:  # noqa: BLE001 - one tenant in trouble must not keep the others' jobs
-                events.tenant_in_trouble(tenant, error)
-                still = set()
-            else:
-                if not started:
-                    events.left_to_others(tenant, len(released))
-                for claim in given if started else ():
-                    if id(claim.job) in released:
-                        events.given_back(claim)
-            locked += [claim for claim in given if id(claim.job) in still]
-            settled = [claim for claim in given if id(claim.job) not in still]
-            self._note_released(tenant, settled)
-        return locked
+        return release(held, self._queue, self._tenants, self.session, self._note_released, started=started)
 
     def _note_released(self, tenant: str, settled: Sequence[Claim]) -> None:
         self._keeper.drop(settled)

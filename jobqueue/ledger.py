@@ -3,10 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
-from django.core.exceptions import ImproperlyConfigured
-from django.utils.module_loading import import_string
-
-from jobqueue.conf import conf
+from jobqueue.conf import conf, imported
 
 
 class Ledger(Protocol):
@@ -43,8 +40,4 @@ def ledger(using: str) -> Ledger | None:
     path = conf().ledger
     if path is None:
         return None
-    try:
-        made = import_string(path)
-    except ImportError as error:
-        raise ImproperlyConfigured(f"JOBQUEUE['LEDGER'] names {path!r}, which can't be imported: {error}") from error
-    return cast(Ledger, made(using))
+    return cast(Ledger, imported("LEDGER", path)(using))

@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
-from django.core.exceptions import ImproperlyConfigured
-from django.utils.module_loading import import_string
-
-from jobqueue.conf import conf
+from jobqueue.conf import conf, imported
 
 
 class Scheduler(Protocol):
@@ -34,8 +31,4 @@ def scheduler() -> Scheduler | None:
     path = conf().scheduler
     if path is None:
         return None
-    try:
-        made = import_string(path)
-    except ImportError as error:
-        raise ImproperlyConfigured(f"JOBQUEUE['SCHEDULER'] names {path!r}, which can't be imported: {error}") from error
-    return cast(Scheduler, made(conf().weights, conf().caps))
+    return cast(Scheduler, imported("SCHEDULER", path)(conf().weights, conf().caps))
