@@ -148,7 +148,8 @@ class Dispatcher:
             stopping = self._stopping
             try:
                 wait = self._turn()
-                weather.good()
+                if self.session.has_asked:
+                    weather.good()
             except DatabaseError as error:
                 self._claimer.forget_marks()
                 wait = weather.bad(error)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 
-from django.db import Error, connections, transaction
+from django.db import Error, InternalError, connections, transaction
 from psycopg import Connection, errors
 from psycopg import Error as PsycopgError
 
@@ -19,13 +19,16 @@ LOOK_SECONDS = 0.25
 #: How long a statement of the worker's own waits for a lock: a migration, say, may hold a tenant's table.
 _LOCK_TIMEOUT = "1s"
 _LONGEST_PATIENCE = timedelta(seconds=30)
+#: Why a loop can't go on, though its connection is in order.
+READ_ONLY = "the server is read-only: a standby, or one that was replaced"
 #: A loop that has waited for so many times its patience can't be helped.
 _HOPELESS = 3
 
 # The second one frees what an unfinished transaction has locked, when nothing comes from us any more. The name is for
 # whoever looks into pg_stat_activity.
 _BOUNDS = """
-SELECT set_config('lock_timeout', %(lock)s, %(local)s),
+SELECT current_setting('transaction_read_only')::boolean,
+       set_config('lock_timeout', %(lock)s, %(local)s),
        set_config('idle_in_transaction_session_timeout', %(patience)s, %(local)s),
        set_config('application_name', ltrim(current_setting('application_name') || ' jobqueue ' || %(who)s), %(local)s)
 """
@@ -54,7 +57,11 @@ class OwnSession:
         self._outages = 0
 
     def prepare(self) -> None:
-        """Connect if need be, and set the new session up; costs nothing while the session lasts."""
+        """Connect if need be, and set the new session up; costs nothing while the session lasts.
+
+        Raises:
+            django.db.InternalError: The server takes no writes, and a loop can do nothing without.
+        """
         self._asking = object()
         connection = connections[self.using]
         connection.ensure_connection()
@@ -81,6 +88,11 @@ class OwnSession:
             drop_connection(self.using)
             self._outages = outages
 
+    @property
+    def has_asked(self) -> bool:
+        """Whether something has been asked since the last rest: only then does the loop know how the database is."""
+        return self._asking is not None
+
     def rest(self) -> None:
         """Note that nothing is being asked for now."""
         self._asking = None
@@ -89,6 +101,9 @@ class OwnSession:
         patience = f"{self._patience.total_seconds() * 1000:.0f}ms"
         with connections[self.using].cursor() as cursor:
             cursor.execute(_BOUNDS, {"lock": _LOCK_TIMEOUT, "patience": patience, "who": self._who, "local": local})
+            read_only, *_ = cursor.fetchone()
+        if read_only:
+            raise InternalError(READ_ONLY)
 
     def look(self) -> bool:
         """Cut the connection if the loop has been waiting for an answer for too long; to be called every LOOK_SECONDS.

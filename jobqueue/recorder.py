@@ -85,7 +85,8 @@ class Recorder:
         while not self._done:
             try:
                 wait = self._turn()
-                weather.good()
+                if self.session.has_asked:
+                    weather.good()
             except DatabaseError as error:
                 wait = weather.bad(error)
             self.session.rest()

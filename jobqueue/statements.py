@@ -9,6 +9,7 @@ from django.db import InternalError, connections
 
 from jobqueue.history import ADD_ATTEMPT
 from jobqueue.lanes import Due, Lane, Marks, shares
+from jobqueue.own_session import READ_ONLY
 from jobqueue.sign_of_life import LOCK_CLASS
 from jobqueue.specs import CheckedSpec
 
@@ -192,7 +193,7 @@ def dead_workers_suspected(using: str, *, stale_after: timedelta, heeds_signs: b
         cursor.execute(_SUSPECTED, parameters)
         read_only, suspected = cursor.fetchone()
     if read_only:
-        raise InternalError("the server is read-only: a standby, or one that was replaced")
+        raise InternalError(READ_ONLY)
     return bool(suspected)
 
 

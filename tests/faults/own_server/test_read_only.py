@@ -26,6 +26,7 @@ def test_a_worker_waits_while_the_server_is_read_only_and_says_so_now_and_then(
     lines = worker.output.count("\n")
     time.sleep(3)
     assert worker.output.count("\n") - lines <= 3
+    assert "works again" not in worker.output
     assert running.are(status="processing", attempts=1)
 
     server.set("default_transaction_read_only", "off")
