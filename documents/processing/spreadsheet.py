@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import date, time
-from typing import Any
+from typing import IO, Any
 
 import python_calamine
 
 from documents.processing.events import Event
+from documents.processing.far_cells import moved_together
 from documents.processing.findings import Reason, Unreadable
 from documents.processing.flowing_text import PAGE_BREAK, report
 from documents.processing.limits import Limits
@@ -21,7 +22,8 @@ def read_workbook(path: str, limits: Limits, first_page: int = 1) -> Iterator[Ev
 
 def read_xls(path: str, limits: Limits, first_page: int = 1) -> Iterator[Event]:
     """Report the values of the cells of an old workbook, which is no package."""
-    yield from report(_cells(path), limits, first_page)
+    with open(path, "rb") as file:
+        yield from report(_cells(file), limits, first_page)
 
 
 def _workbook(path: str, limits: Limits) -> Iterator[str]:
@@ -29,15 +31,15 @@ def _workbook(path: str, limits: Limits) -> Iterator[str]:
     for name in package.names("xl/*"):
         if name.endswith((".xml", ".bin")):
             package.charge(name)  # calamine unpacks it by itself, and has no limits
-    yield from _cells(path)
+    with moved_together(path, limits) or open(path, "rb") as file:
+        yield from _cells(file)
     yield PAGE_BREAK
     yield from drawn_text(Package(path, limits), "xl/comments*.xml", "xl/drawings/drawing*.xml")
 
 
-def _cells(path: str) -> Iterator[str]:
+def _cells(file: IO[bytes]) -> Iterator[str]:
     try:
-        with open(path, "rb") as file:
-            workbook = python_calamine.CalamineWorkbook.from_filelike(file)
+        workbook = python_calamine.CalamineWorkbook.from_filelike(file)
     except python_calamine.PasswordError as error:
         raise Unreadable(Reason.LOCKED, "a password is needed to open it") from error
     except python_calamine.CalamineError as error:

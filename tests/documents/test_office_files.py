@@ -199,10 +199,19 @@ def test_tags_nested_without_end_break_nothing(pages: Any) -> None:
     assert pages(read_docx, docx(body)) == ["tief"]
 
 
-def test_a_sheet_with_a_cell_at_each_end_of_it_ends_the_child_and_not_the_machine(tmp_path: Path) -> None:
+def test_a_sheet_with_a_cell_in_each_corner_is_read(tmp_path: Path) -> None:
+    """In a child with its limit on memory: the rectangle between the two has 17 billion cells."""
     path = tmp_path / "file"
-    far = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
-    path.write_bytes(xlsx({"S": far}))
+    far = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="C1048576" s="1"><v>2</v></c>'
+    path.write_bytes(xlsx({"Nah": '<row r="1"><c r="A1"><v>7</v></c></row>', "S": far + '<c r="XFD1048576"/></row>'}))
+    findings = read(str(path), sniff(path.open("rb")), LIMITS)
+    assert [page.text for page in findings.pages] == ["Nah\n7", "S\n1\n1900-01-02"]
+
+
+def test_a_sheet_that_hides_how_large_it_is_ends_the_child_and_not_the_machine(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    hidden = '<row r="1"><c r="A1"><v>1</v></c></row><row r="2"><c r="XFD1048576"><v>2</v></c></row>'
+    path.write_bytes(xlsx({"S": hidden}))
     findings = read(str(path), sniff(path.open("rb")), LIMITS)
     assert findings.steps()[0].reason in {"too_large", "damaged"}
 
