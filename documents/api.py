@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
 
-from documents import editing, exceptions, labels, lifecycle, listing, roles, thumbnails
+from documents import editing, exceptions, labels, lifecycle, listing, roles, thumbnails, unlocking
 from documents.archive import MAX_DOCUMENTS as MAX_ARCHIVED
 from documents.archive import archive_of
 from documents.bulk import Done, for_each
@@ -40,6 +40,7 @@ from documents.schemas import (
     NoteIn,
     NoteOut,
     NoThumbnail,
+    PasswordIn,
     Problem,
     UploadOut,
 )
@@ -63,6 +64,8 @@ _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.NotAllowed, 403, "not_allowed"),
     (exceptions.NoteNotFound, 404, "note_not_found"),
     (exceptions.ArchiveNotFound, 404, "archive_not_found"),
+    (exceptions.WrongPassword, 400, "wrong_password"),
+    (exceptions.NotLocked, 409, "not_locked"),
     (exceptions.InvalidValue, 400, "invalid_value"),
     (exceptions.EmptyFile, 400, "empty_file"),
     (exceptions.FileTooLarge, 413, "file_too_large"),
@@ -314,6 +317,16 @@ def delete_for_good(request: HttpRequest, document_id: UUID) -> Status[None]:
 def reprocess(request: HttpRequest, document_id: UUID, step: Repeatable | None = None) -> Status[dict[str, Any]]:
     """Run the processing, or with `step` that step, again, unless any is running."""
     lifecycle.reprocess(document_id, request.user, step)  # type: ignore[arg-type]  # as above
+    return Status(202, _answer(document_id))
+
+
+@router.post("/{uuid:document_id}/unlock", response={202: DocumentOut, (400, 409): Problem}, summary="Unlock a PDF")
+def unlock(request: HttpRequest, document_id: UUID, told: PasswordIn) -> Status[dict[str, Any]]:
+    """Open a PDF that is `locked` with its password, and have it read. The password is used once and kept nowhere.
+
+    The original stays as it is; a copy without the password, which `download` never sends, lies beside it.
+    """
+    unlocking.unlock(document_id, told.password.get_secret_value(), request.user)  # type: ignore[arg-type]  # as above
     return Status(202, _answer(document_id))
 
 

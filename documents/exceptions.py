@@ -34,6 +34,20 @@ class InvalidValue(DocumentsError):
         self.code = code
 
 
+class WrongPassword(InvalidValue):
+    """The password doesn't open the document."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("wrong_password", message)
+
+
+class NotLocked(InvalidValue):
+    """The document doesn't wait for a password, or can't be opened with one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("not_locked", message)
+
+
 class ArchiveNotFound(DocumentsError):
     """The document has no archive version."""
 

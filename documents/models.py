@@ -101,8 +101,8 @@ class Document(models.Model):
 class DocumentVersion(models.Model):
     """An original as it was uploaded, and where it lies.
 
-    Only ``is_current`` and what processing found ever change: ``page_count``, and which objects are its thumbnail and
-    its archive version.
+    Only ``is_current`` and what processing found ever change: ``page_count``, and which objects are its thumbnail, its
+    archive version and its copy without a password.
     """
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
@@ -119,6 +119,9 @@ class DocumentVersion(models.Model):
     archive_key = models.CharField(max_length=200, db_default="", help_text="empty: there is no archive version")
     archive_sha256 = models.CharField(max_length=64, db_default="")
     archive_size_bytes = models.PositiveBigIntegerField(db_default=0)
+    unlocked_key = models.CharField(max_length=200, db_default="", help_text="of the copy without a password; or empty")
+    unlocked_sha256 = models.CharField(max_length=64, db_default="")
+    unlocked_size_bytes = models.PositiveBigIntegerField(db_default=0)
     page_count = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -146,6 +149,14 @@ class DocumentVersion(models.Model):
                 name="archive_is_described",
                 condition=Q(archive_key="", archive_sha256="", archive_size_bytes=0)
                 | Q(archive_sha256__regex="^[0-9a-f]{64}$", archive_size_bytes__gte=1) & ~Q(archive_key=""),
+            ),
+            models.UniqueConstraint(
+                fields=["unlocked_key"], condition=~Q(unlocked_key=""), name="unlocked_copy_belongs_to_one_version"
+            ),
+            models.CheckConstraint(
+                name="unlocked_copy_is_described",
+                condition=Q(unlocked_key="", unlocked_sha256="", unlocked_size_bytes=0)
+                | Q(unlocked_sha256__regex="^[0-9a-f]{64}$", unlocked_size_bytes__gte=1) & ~Q(unlocked_key=""),
             ),
             models.CheckConstraint(name="version_number_is_positive", condition=Q(number__gte=1)),
             models.CheckConstraint(name="version_is_not_empty", condition=Q(size_bytes__gte=1)),

@@ -26,13 +26,27 @@ class OwnedObject:
     sha256: str
 
 
+def original_of(version: DocumentVersion) -> OwnedObject:
+    """Return the original, as it was uploaded."""
+    return OwnedObject(version.storage_key, version.size_bytes, version.sha256)
+
+
+def readable_of(version: DocumentVersion) -> OwnedObject:
+    """Return what can be read: the original or, of one that is locked with a password, the copy without it."""
+    if version.unlocked_key:
+        return OwnedObject(version.unlocked_key, version.unlocked_size_bytes, version.unlocked_sha256)
+    return original_of(version)
+
+
 def objects_of(version: DocumentVersion) -> list[OwnedObject]:
     """Return every object that a version owns.
 
     Whoever puts another kind of object beside the original adds it here: what is missing here is an orphan to the
     collector, and is removed. Nothing but the version's own rows decides, whatever lies in the store.
     """
-    owned = [OwnedObject(version.storage_key, version.size_bytes, version.sha256)]
+    owned = [original_of(version)]
+    if version.unlocked_key:
+        owned.append(readable_of(version))
     if version.thumbnail_key:
         owned.append(OwnedObject(version.thumbnail_key, version.thumbnail_size_bytes, version.thumbnail_sha256))
     if version.archive_key:
@@ -44,7 +58,7 @@ def owned_among(keys: Collection[str]) -> set[str]:
     """Return those of these keys of the active tenant that belong to a version, in one query."""
     documents = {parts.document_id for key in keys if (parts := parse_key(key))}
     made = [key for key in keys if key]
-    named = Q(storage_key__in=keys) | Q(thumbnail_key__in=made) | Q(archive_key__in=made)
+    named = Q(storage_key__in=keys) | Q(thumbnail_key__in=made) | Q(archive_key__in=made) | Q(unlocked_key__in=made)
     versions = DocumentVersion.objects.filter(Q(document__in=documents) | named)
     return {owned.key for version in versions for owned in objects_of(version)}.intersection(keys)
 

@@ -1,22 +1,22 @@
-"""Having a version's original on this machine while it is worked on."""
+"""Having a version's file on this machine while it is worked on."""
 
 import contextlib
 import tempfile
 from collections.abc import Iterator
 
 from documents.models import DocumentVersion
-from documents.objects import OwnedObject
+from documents.objects import OwnedObject, readable_of
 from documents.storage import object_store
 
 
 @contextlib.contextmanager
 def fetched(version: DocumentVersion) -> Iterator[str]:
-    """Have the original, whole and as it was uploaded, and its path.
+    """Have what can be read of it, whole: the original or, of a locked one, its copy without a password. Yields a path.
 
     Raises:
         StorageError
     """
-    with fetched_object(OwnedObject(version.storage_key, version.size_bytes, version.sha256)) as path:
+    with fetched_object(readable_of(version)) as path:
         yield path
 
 

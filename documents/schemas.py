@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from documents.bulk import MAX_DOCUMENTS
 from documents.models import LABEL_MAX_LENGTH, NOTE_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
@@ -112,6 +112,9 @@ class DocumentsOut(Schema):
     suggestion: str = Field("", description="nothing was found, but this would find something")
 
 
+#: A PDF has 127 bytes for it.
+MAX_PASSWORD_CHARACTERS = 127
+
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
@@ -157,6 +160,12 @@ class BulkOut(Schema):
 
     changed: int
     missing: int = Field(description="don't exist, or aren't where the action looks for them")
+
+
+class PasswordIn(BaseModel, extra="forbid"):
+    """The password of a locked PDF."""
+
+    password: SecretStr = Field(min_length=1, max_length=MAX_PASSWORD_CHARACTERS)
 
 
 class NoteIn(BaseModel, extra="forbid"):

@@ -33,6 +33,7 @@ class AuditAction(TextChoices):
     NOTE_REMOVED = "note_removed", "note removed"
     PURGED = "purged", "deleted for good"
     IMPORTED = "imported", "imported"
+    UNLOCKED = "unlocked", "opened with its password"
 
 
 class Repeatable(StrEnum):

@@ -10,9 +10,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
-from documents import editing, lifecycle
+from documents import editing, lifecycle, unlocking
 from documents.exceptions import InvalidValue, NoteNotFound
 from documents.lookup import current_version
 from documents.pages.access import PageRequest, page
@@ -20,6 +21,7 @@ from documents.pages.forms import EditForm
 from documents.pages.words import refused
 from documents.purge import purge
 from documents.roles import require_purge
+from documents.schemas import MAX_PASSWORD_CHARACTERS
 from documents.states import Repeatable
 
 
@@ -89,6 +91,16 @@ def reprocess(request: PageRequest, document_id: UUID) -> HttpResponseBase:
     step = request.POST.get("step", "")
     wanted = Repeatable(step) if step in set(Repeatable) else None
     _try(request, lifecycle.reprocess, document_id, request.user, wanted)
+    return redirect("documents:document", document_id)
+
+
+@require_POST
+@page
+@sensitive_variables("password")
+def unlock(request: PageRequest, document_id: UUID) -> HttpResponseBase:
+    """Open a locked document with the password that the form brings."""
+    password = request.POST.get("password", "")[:MAX_PASSWORD_CHARACTERS]
+    _try(request, unlocking.unlock, document_id, password, request.user)
     return redirect("documents:document", document_id)
 
 

@@ -21,5 +21,6 @@ urlpatterns = [
     path("documents/<uuid:document_id>/trash", actions.trash, name="trash"),
     path("documents/<uuid:document_id>/restore", actions.restore, name="restore"),
     path("documents/<uuid:document_id>/purge", actions.delete_for_good, name="purge"),
+    path("documents/<uuid:document_id>/unlock", actions.unlock, name="unlock"),
     path("documents/<uuid:document_id>/reprocess", actions.reprocess, name="reprocess"),
 ]

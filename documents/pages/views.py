@@ -31,6 +31,7 @@ from documents.pages.words import STEP_ENDINGS, STEPS, problem
 from documents.processing.media_types import can_be_drawn
 from documents.search_query import MAX_QUERY_CHARACTERS
 from documents.states import Repeatable
+from documents.unlocking import is_locked
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
         "drawable": can_be_drawn(version.mime_type),
         "state": state,
         "steps": _steps(shown, state),
+        "is_locked": is_locked(version),
         "text": text_around(version, page_number(request), words),
         "notes": list(shown.notes.order_by("pk")),
         "correspondents": labels.names(Correspondent),

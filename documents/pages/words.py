@@ -32,7 +32,7 @@ _KNOWN = {
     "locked": Problem(
         _("Locked with a password"),
         _("The file is protected with a password, so it can’t be opened here."),
-        _("Save a copy without the password and upload that copy."),
+        _("Somebody who knows the password can open it here, if it is a PDF; of any other, upload a copy without one."),
     ),
     "damaged": Problem(
         _("Damaged"),
@@ -116,6 +116,7 @@ EVENTS: dict[str, Words] = {
     AuditAction.NOTE_REMOVED: _("Note removed"),
     AuditAction.PURGED: _("Deleted for good"),
     AuditAction.IMPORTED: _("Imported"),
+    AuditAction.UNLOCKED: _("Opened with its password"),
 }
 
 ATTEMPTS: dict[str, Words] = {
@@ -134,6 +135,8 @@ _REFUSED = {
     "name_too_long": _("A name can’t be so long. Nothing was changed."),
     "note_empty": _("A note needs at least one visible character."),
     "not_recognised": _("Text is recognised in PDF and pictures only, and where that is switched on."),
+    "wrong_password": _("This password doesn’t open the document."),
+    "not_locked": _("This document can’t be opened with a password, or doesn’t need one."),
     "note_too_long": _("This note is too long. It was not kept."),
 }
 

@@ -26,7 +26,16 @@ class ChildProcess:
     """One run of the child process, as a context manager that leaves no process behind."""
 
     def __init__(
-        self, module: str, file: int, mime_type: str, limits: Limits, environment: Mapping[str, str], **request: Any
+        self,
+        module: str,
+        file: int,
+        mime_type: str,
+        limits: Limits,
+        environment: Mapping[str, str],
+        *,
+        secret: str = "",
+        output: int | None = None,
+        **request: Any,
     ) -> None:
         """Start the process.
 
@@ -34,6 +43,8 @@ class ChildProcess:
             module: Of this package; what the process runs.
             file: The descriptor of the open document.
             environment: What the process finds in its environment beside what Python needs.
+            secret: What the process finds on its standard input; shorter than a pipe is long.
+            output: The descriptor of an open file that it may write to.
             request: What the module is told beside path, type and limits.
         """
         self._limits = limits
@@ -44,16 +55,21 @@ class ChildProcess:
             "limits": asdict(limits),
             "parent_pid": os.getpid(),
         }
+        if output is not None:
+            request["output"] = f"/dev/fd/{output}"
         program = [sys.executable, "-P", "-s", "-m", f"documents.processing.{module}", json.dumps(request)]
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module, arguments as a list
             program,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if secret else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={"PYTHONPATH": str(_PROJECT), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", **environment},
             start_new_session=True,
-            pass_fds=[file],
+            pass_fds=[file] if output is None else [file, output],
         )
+        if self._process.stdin:
+            with contextlib.suppress(BrokenPipeError), self._process.stdin:
+                self._process.stdin.write(secret.encode())
         self._output = cast(IO[bytes], self._process.stdout)
         self._deadline = threading.Timer(limits.seconds, self._time_out)
 

@@ -74,7 +74,12 @@ class Recognised:
     """The archive version is written."""
 
 
-Event = Opened | Refused | PageRead | Stopped | Drawn | NotDrawn | Recognising | Recognised
+@dataclass(frozen=True)
+class Unlocked:
+    """The copy without a password is written."""
+
+
+Event = Opened | Refused | PageRead | Stopped | Drawn | NotDrawn | Recognising | Recognised | Unlocked
 _KINDS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
 

@@ -47,7 +47,7 @@ def test_a_day_at_the_office(worker: None, ada: Person) -> None:
     # One that failed says why in plain words; another try ends the same way, and is written down.
     ada.document("libreoffice-writer-password")
     expect(page.get_by_text("protected with a password")).to_be_visible()
-    expect(page.get_by_text("Save a copy without the password")).to_be_visible()
+    expect(page.get_by_text("Somebody who knows the password can open it here")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#facts .chip")).to_have_text("Not readable", timeout=20_000)
     expect(page.locator("#about")).to_contain_text("Sent to be read again by ada")
@@ -64,6 +64,15 @@ def test_a_day_at_the_office(worker: None, ada: Person) -> None:
     page.get_by_role("button", name="Restore Minutes, locked").click()
     expect(page.locator("h1")).to_have_text("Minutes, locked")
     expect(page.locator("#about")).to_contain_text("from “libreoffice-writer-password” to “Minutes, locked”")
+
+    # Whoever knows the password has it read; the original stays locked.
+    page.get_by_label("Password of the document").fill("wrong")
+    page.get_by_role("button", name="Open it").click()
+    expect(page.get_by_text("This password doesn’t open the document.")).to_be_visible()
+    page.get_by_label("Password of the document").fill("openpassword")
+    page.get_by_role("button", name="Open it").click()
+    expect(page.locator("#about")).to_contain_text("Opened with its password by ada")
+    expect(page.locator("#facts .chip")).to_have_text("Ready", timeout=20_000)
 
     with page.expect_download() as downloading:
         page.get_by_role("link", name="Download").click()
