@@ -5,6 +5,8 @@ that the worker claims (``holder_key``); whoever looks for dead workers finds th
 """
 
 import random
+from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import connections
 
@@ -51,3 +53,30 @@ def count_signs(using: str) -> int:
     with connections[using].cursor() as cursor:
         cursor.execute(_COUNT, [LOCK_CLASS])
         return int(cursor.fetchone()[0])
+
+
+# Why SQL: neither is a model. The session that holds the lock is the keeper's; its client is where the worker runs.
+_LIVING = """
+SELECT sign.objid::bigint, activity.backend_start, host(activity.client_addr)
+FROM pg_locks AS sign LEFT JOIN pg_stat_activity AS activity USING (pid)
+WHERE sign.locktype = 'advisory' AND sign.classid = %s AND sign.objsubid = 2 AND sign.granted
+  AND sign.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+ORDER BY activity.backend_start, sign.objid
+"""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A sign of life, and what the server knows of the session that shows it."""
+
+    #: When the worker connected. None: the server doesn't tell this role.
+    since: datetime | None
+    #: From where; None: by a socket on the server's machine, or the server doesn't tell.
+    address: str | None
+
+
+def living_workers(using: str) -> dict[int, Sign]:
+    """Return the workers that show a sign of life in this database, by their ``holder_key``, the longest first."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_LIVING, [LOCK_CLASS])
+        return {key: Sign(since, address) for key, since, address in cursor.fetchall()}

@@ -9,6 +9,7 @@ from django.db import InternalError, connections
 
 from jobqueue.history import ADD_ATTEMPT
 from jobqueue.lanes import Due, Lane, Marks, shares
+from jobqueue.models import ProcessingJob
 from jobqueue.own_session import READ_ONLY
 from jobqueue.sign_of_life import LOCK_CLASS
 from jobqueue.specs import CheckedSpec
@@ -348,6 +349,34 @@ def look_for_due_jobs(
     *lanes_of_jobs, worker_deaths = (column or [] for column in columns)  # NULL if nothing is due
     takes, ended = shares(zip(map(Lane, *lanes_of_jobs), worker_deaths, strict=True))
     return Due(takes, ended or len(worker_deaths) == limit, seconds_to_next)
+
+
+# Why SQL: the lanes again, each read from its front in claim order, and no further than the limit.
+_COUNT_BEFORE = f"""
+WITH RECURSIVE types (job_type) AS ({_GIVEN_TYPES}), lanes AS ({_LANES_OF_TYPES}),
+places (job_type, queue_name, priority, after_at, after_id) AS MATERIALIZED ({_FRONT})
+SELECT count(*) FROM (
+    SELECT FROM places AS place CROSS JOIN LATERAL (
+        SELECT FROM processing_jobs AS job
+        WHERE status = 'pending' AND job.job_type = place.job_type AND job.queue_name = place.queue_name
+          AND job.priority = place.priority AND available_at <= statement_timestamp()
+          AND (place.priority > %(priority)s OR (available_at, id) < (%(available_at)s, %(id)s))
+        LIMIT %(limit)s
+    ) AS before
+    WHERE place.priority >= %(priority)s
+    LIMIT %(limit)s
+) AS found
+"""  # noqa: S608 - made of constants
+
+
+def count_due_before(using: str, job: ProcessingJob, job_types: Sequence[str], limit: int) -> int:
+    """Return how many due jobs of these types, in queues that aren't paused, are claimed before a job."""
+    parameters: dict[str, Any] = {"priority": job.priority, "available_at": job.available_at, "id": job.pk}
+    parameters |= {"job_types": list(job_types), "queue_names": None, "limit": limit}
+    parameters |= {"but_types": [], "but_queues": [], "but_priorities": []}
+    with connections[using].cursor() as cursor:
+        cursor.execute(_COUNT_BEFORE, parameters)
+        return int(cursor.fetchone()[0])
 
 
 def is_at_work(using: str, server_process: int) -> bool:

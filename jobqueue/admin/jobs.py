@@ -1,15 +1,18 @@
 """The jobs in the admin: to read, and for dead letters to requeue or discard."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobqueue.admin.causes import CausesView
@@ -18,10 +21,10 @@ from jobqueue.admin.filters import CauseFilter, JobTypeFilter, QueueFilter
 from jobqueue.admin.joblist import JobList
 from jobqueue.admin.notes import note
 from jobqueue.admin.paging import COUNT_LIMIT, CappedPaginator
+from jobqueue.control.evidence import reasons
+from jobqueue.control.timeline import timeline
 from jobqueue.dead_letters import newest_dead_letters, with_words
-from jobqueue.handlers import registered
 from jobqueue.models import ProcessingJob
-from jobqueue.queue import Queue
 from jobqueue.states import JobStatus
 
 #: Where jobs are put that name no queue.
@@ -29,6 +32,9 @@ DEFAULT_QUEUE = "default"
 _BIGINT_MAX = 2**63 - 1
 #: A search shows no more dead letters than these.
 _FOUND = 500
+#: A job's page shows no more of what people decided about it.
+_DECISIONS = 50
+_UNFINISHED = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.DEAD_LETTER)
 
 
 @admin.register(ProcessingJob)
@@ -47,7 +53,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER  # they count every choice of every filter
     actions = ["requeue", "discard"]
     fieldsets = [
-        (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text", "attempts_table"]}),
+        (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text"]}),
         ("Content", {"fields": ["payload_text", "result_text"]}),
         ("Times", {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
         ("Place", {"fields": [("queue_name", "priority"), "idempotency_key"]}),
@@ -94,11 +100,10 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         return super().changelist_view(request, extra_context)
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Say of a pending job what it waits for, beside its time and a worker."""
+        """Say of an unfinished job why it isn't running, and of any what has happened to it."""
         job: ProcessingJob = context["original"]
-        is_pending = job.status == JobStatus.PENDING
-        context["has_no_handler"] = is_pending and job.job_type not in registered()
-        context["is_paused"] = is_pending and job.queue_name in Queue().paused_queues()
+        context["reasons"] = reasons(job) if job.status in _UNFINISHED else []
+        context["events"] = timeline(job, _decisions(job))
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_search_results(
@@ -158,33 +163,18 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         """The last error with its traceback."""
         return _preformatted(job.last_error or "-")
 
-    @admin.display(description="attempts")
-    def attempts_table(self, job: ProcessingJob) -> SafeString:
-        """One row per recorded attempt."""
-        if not job.history:
-            return format_html("{}", "-")
-        columns = ("attempt", "worker", "started_at", "ended_at", "outcome", "error")
-        head = format_html_join("", "<th>{}</th>", ((column.replace("_", " "),) for column in columns))
-        rows = format_html_join("", "<tr>{}</tr>", ((_cells(entry, columns),) for entry in job.history))
-        return format_html(
-            '<div class="jobqueue-attempts"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>',
-            head,
-            rows,
-        )
-
 
 def _is_id(text: str) -> bool:
     return text.isascii() and text.isdecimal() and int(text) <= _BIGINT_MAX
 
 
-def _cells(entry: dict[str, Any], columns: tuple[str, ...]) -> SafeString:
-    return format_html_join("", "<td>{}</td>", ((_cell(column, entry.get(column)),) for column in columns))
-
-
-def _cell(column: str, value: Any) -> str:
-    """Times stand in the history as ISO texts; to the second they are easier to compare."""
-    text = "" if value is None else str(value)
-    return text[:19].replace("T", " ") if column.endswith("_at") else text
+def _decisions(job: ProcessingJob) -> tuple[tuple[datetime, str, str], ...]:
+    """What the audit says about a job: when, what, and who."""
+    entries = LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(ProcessingJob), object_id=str(job.pk)
+    ).select_related("user")
+    newest = entries.order_by("-action_time")[:_DECISIONS]
+    return tuple((entry.action_time, entry.get_change_message(), str(entry.user)) for entry in newest)
 
 
 def _preformatted(text: str) -> SafeString:

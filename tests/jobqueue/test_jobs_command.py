@@ -60,7 +60,11 @@ def test_show_tells_everything_about_one_job(jobs: Jobs, here: tuple[str, str]) 
     facts = json.loads(run("show", dead.pk, "--json", *here))
 
     assert 'payload: {"page": 3}' in text
-    assert "w1: failed no use" in text
+    assert "Attempt 1 started on w1" in text
+    assert "no use" in text
+    assert text.splitlines()[-1] == "why: It is a dead letter and waits for a person: requeue or discard it."
+    assert [event["code"] for event in facts["timeline"]] == ["enqueued", "started", "failed"]
+    assert [reason["code"] for reason in facts["why"]] == ["dead_letter"]
     assert (facts["id"], facts["status"], facts["history"][0]["outcome"]) == (dead.pk, "dead_letter", "failed")
 
 

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -11,6 +12,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.forms.models import model_to_dict
 
 from jobqueue.conf import conf
+from jobqueue.control.evidence import reasons
+from jobqueue.control.timeline import timeline
 from jobqueue.counts import count_jobs
 from jobqueue.error_text import summary
 from jobqueue.exceptions import InvalidJob, JobNotFound, NotDeadLettered
@@ -45,7 +48,11 @@ class Command(BaseCommand):
         listing.add_argument("--queue", metavar="Q")
         listing.add_argument("--type", metavar="T")
         listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="per tenant, default 50")
-        verbs.add_parser("show", help="everything about one job").add_argument("ids", nargs=1, type=int, metavar="ID")
+        for verb, text in (
+            ("show", "everything about one job"),
+            ("why", "why a job is not running"),
+        ):
+            verbs.add_parser(verb, help=text).add_argument("ids", nargs=1, type=int, metavar="ID")
         for verb, text in (
             ("requeue", "let dead letters run again"),
             ("discard", "give dead letters up"),
@@ -81,7 +88,9 @@ class Command(BaseCommand):
             raise CommandError("Ids are the tenant's own: say which one with --tenant.")
         with tenants.use(names[0]):
             if options["verb"] == "show":
-                self._show(options["ids"][0], options["json"])
+                self._show(_job(options["ids"][0]), options["json"])
+            elif options["verb"] == "why":
+                self._explain(_job(options["ids"][0]), options["json"])
             else:
                 self._decide(options["verb"], options["ids"], options["json"])
 
@@ -142,26 +151,27 @@ class Command(BaseCommand):
         for line in [list(rows[0]), *cells]:
             self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
-    def _show(self, job_id: int, as_json: bool) -> None:
-        try:
-            job = Queue().get(job_id)
-        except JobNotFound as error:
-            raise CommandError(f"{error} See 'manage.py jobs list'.") from error
+    def _show(self, job: ProcessingJob, as_json: bool) -> None:
         facts = {"id": job.pk} | model_to_dict(job)
+        why, events = reasons(job), timeline(job)
         if as_json:
-            self.stdout.write(json.dumps(facts, cls=DjangoJSONEncoder, indent=2))
+            more = {"why": [asdict(reason) for reason in why], "timeline": [asdict(event) for event in events]}
+            self.stdout.write(json.dumps(facts | more, cls=DjangoJSONEncoder, indent=2))
             return
-        self._hint_at_missing_handlers([facts])
         for name, value in facts.items():
-            if name == "history":
-                self.stdout.write("history:" if value else "history: -")
-                for entry in value:
-                    self.stdout.write(
-                        f"  {entry['attempt']}. {entry['started_at']} {entry['worker']}: {entry['outcome']} "
-                        f"{entry['error']}".rstrip()
-                    )
-            else:
+            if name != "history":
                 self.stdout.write(f"{name}: {_text(value)}")
+        self.stdout.write("timeline:")
+        for event in events:
+            self.stdout.write(f"  {_text(event.at):<19}  {event.text} {event.detail}".rstrip())
+        self.stdout.write(f"why: {' '.join(reason.text for reason in why)}")
+
+    def _explain(self, job: ProcessingJob, as_json: bool) -> None:
+        why = reasons(job)
+        if as_json:
+            self.stdout.write(json.dumps([asdict(reason) for reason in why], cls=DjangoJSONEncoder, indent=2))
+        for reason in () if as_json else why:
+            self.stdout.write(reason.text)
 
     def _decide(self, verb: str, ids: list[int], as_json: bool) -> None:
         """Do what can be done, report each id, and end with status 1 if one was refused."""
@@ -183,6 +193,13 @@ class Command(BaseCommand):
             self.stdout.write(f"{verb}: {', '.join(map(str, done))}")
         if refused:
             raise CommandError(" ".join(refused.values()))
+
+
+def _job(job_id: int) -> ProcessingJob:
+    try:
+        return Queue().get(job_id)
+    except JobNotFound as error:
+        raise CommandError(f"{error} See 'manage.py jobs list'.") from error
 
 
 def _cancel(job_id: int) -> None:

@@ -81,11 +81,15 @@ def test_a_jobs_page_says_so_while_it_waits(login: Login, jobs: Jobs, job_type: 
 
 def test_the_jobs_command_says_so_too(tenant: str, queue: Queue) -> None:
     job = queue.enqueue(NOBODYS, {})
-    for arguments in (["list"], ["show", str(job.pk)]):
-        out, err = StringIO(), StringIO()
-        call_command("jobs", *arguments, "--tenant", tenant, stdout=out, stderr=err)
-        assert err.getvalue() == f"Nothing here has a handler for {NOBODYS}: these wait for a worker that has.\n"
-        assert "handler for" not in out.getvalue()
+    out, err = StringIO(), StringIO()
+    call_command("jobs", "list", "--tenant", tenant, stdout=out, stderr=err)
+    assert err.getvalue() == f"Nothing here has a handler for {NOBODYS}: these wait for a worker that has.\n"
+    assert "handler for" not in out.getvalue()
+
+    for verb in ("show", "why"):
+        out = StringIO()
+        call_command("jobs", verb, str(job.pk), "--tenant", tenant, stdout=out)
+        assert f"Nothing here has a handler for {NOBODYS}: it waits for a worker that has one." in out.getvalue()
 
 
 def test_a_paused_queue_is_named_above_the_list_and_on_its_jobs(login: Login, queue: Queue) -> None:
