@@ -10,8 +10,6 @@ import os
 import random
 import re
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,9 +26,9 @@ from django.test import Client
 from dms_project.tenancy import use
 from dms_project.tokens.models import ApiToken
 from jobqueue.models import ProcessingJob
-from scripts.leash import leashed
 from tests.documents.servers import use_storage
-from tests.documents.web import ROOT, WebClient, WebServer
+from tests.documents.web import WebClient, WebServer
+from tests.programs import manage
 from tests.tenancy.waiting import wait_until
 
 WORDS = {"acme": "aardvark", "globex": "giraffe"}
@@ -109,13 +107,8 @@ def worker(database_url: str, folder: Path) -> Iterator[Path]:
     log = folder / "worker.log"
     environment = {"DATABASE_URL": database_url, "DJANGO_DEBUG": "true", "DMS_STORAGE_DIR": str(folder / "storage")}
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            leashed([sys.executable, "manage.py", "runworker", "--concurrency", "4"]),
-            cwd=ROOT,
-            env=os.environ | environment | {"DJANGO_SETTINGS_MODULE": "dms_project.settings", "DMS_LOG_FORMAT": "json"},
-            stdout=output,
-            stderr=output,
-        )
+        environment |= {"DJANGO_SETTINGS_MODULE": "dms_project.settings", "DMS_LOG_FORMAT": "json"}
+        process = manage(["runworker", "--concurrency", "4"], os.environ | environment, output)
     try:
         yield log
     finally:

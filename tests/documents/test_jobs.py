@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -30,13 +28,12 @@ from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
-from scripts.leash import leashed
 from tests.documents import files
 from tests.documents.http import Api
 from tests.documents.test_confinement import instead_of_the_child
-from tests.documents.web import ROOT
 from tests.documents.work import run, work_off
 from tests.faults.proxy import FaultyConnection
+from tests.programs import Program, manage
 
 __all__ = ["instead_of_the_child"]  # a fixture
 
@@ -268,21 +265,16 @@ def test_payloads_hold_ids_only(api: Api, tmp_path: Path) -> None:
     assert "/" not in payload
 
 
-def worker(database_url: str, tmp_path: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        leashed([sys.executable, "manage.py", "runworker"]),
-        cwd=ROOT,
-        env=os.environ
-        | {
-            "DATABASE_URL": database_url,
-            "DJANGO_DEBUG": "true",
-            "DJANGO_SETTINGS_MODULE": "dms_project.settings",
-            "DMS_STORAGE_DIR": str(tmp_path / "storage"),
-            "TMPDIR": str(tmp_path / "temporary"),
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def worker(database_url: str, tmp_path: Path) -> Program:
+    environment = os.environ | {
+        "DATABASE_URL": database_url,
+        "DJANGO_DEBUG": "true",
+        "DJANGO_SETTINGS_MODULE": "dms_project.settings",
+        "DMS_STORAGE_DIR": str(tmp_path / "storage"),
+        "TMPDIR": str(tmp_path / "temporary"),
+    }
+    with (tmp_path / "worker.log").open("ab") as log:
+        return manage(["runworker"], environment, log)
 
 
 def test_real_workers_read_what_a_killed_one_left(committed_db: None, database_url: str, tmp_path: Path) -> None:
@@ -319,7 +311,7 @@ def test_real_workers_read_what_a_killed_one_left(committed_db: None, database_u
     assert apis["globex"].search("globex").json()["count"] == 1
 
 
-def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+def children_of(process: Program) -> list[psutil.Process]:
     try:
         return psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:

@@ -1,8 +1,6 @@
 """T11, O07: PgBouncer between us and PostgreSQL. Tenants are never mixed; a project without them works."""
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,8 @@ from tests.faults.proxy import FaultyConnection
 from tests.jobqueue.concurrency import threads
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
-from tests.jobqueue.workers import ROOT, TENANTS, BothTenants, WorkerProcess, environment
+from tests.jobqueue.workers import TENANTS, BothTenants, WorkerProcess, environment
+from tests.programs import run_manage
 from tests.testjobs import ledger
 
 STEPS = 300
@@ -75,10 +74,7 @@ def test_tenants_are_refused_behind_a_pooler_in_transaction_mode(
         for tenant in TENANTS:
             run(read, tenant).result(30)
 
-    variables = environment(pooler.url, both.ledger_file)
-    migrate = subprocess.run(
-        [sys.executable, "manage.py", "migrate"], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
-    )
+    migrate = run_manage(["migrate"], environment(pooler.url, both.ledger_file))
     assert migrate.returncode == 1
     (line,) = migrate.stderr.splitlines()
     assert REFUSED in line
@@ -104,14 +100,6 @@ def test_tenants_are_kept_apart_behind_a_pooler_in_session_mode_that_is_declared
 # A project without tenants
 
 
-MIGRATE = """
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-"""
-
-
 class PlainProject:
     """The plain project in a database of its own, behind a pooler in transaction mode."""
 
@@ -124,7 +112,8 @@ class PlainProject:
         self._variables = environment(pooler.url, self.ledger_file, stale_lock_after=2) | {
             "DJANGO_SETTINGS_MODULE": "tests.plain_project.pooled_settings"
         }
-        subprocess.run([sys.executable, "-c", MIGRATE], cwd=ROOT, env=self._variables, check=True)
+        migrate = run_manage(["migrate", "-v0"], self._variables)
+        assert migrate.returncode == 0, migrate.stderr
 
     def start(self, *arguments: str) -> WorkerProcess:
         log = self.folder / f"worker-{len(self.workers)}.log"

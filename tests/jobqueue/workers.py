@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,8 +13,8 @@ import psutil
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
-from scripts.leash import leashed
 from tests.jobqueue.waiting import eventually
+from tests.programs import manage
 from tests.testjobs import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,15 +27,7 @@ class WorkerProcess:
     def __init__(self, arguments: Iterable[str], environment: dict[str, str], log: Path) -> None:
         self.log = log
         with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                leashed([sys.executable, "manage.py", "runworker", *arguments]),
-                cwd=ROOT,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                process_group=0,  # so that a test can signal the whole group
-            )
+            self.process = manage(["runworker", *arguments], environment, output)
         self.pid = self.process.pid
 
     @property

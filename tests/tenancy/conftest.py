@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,11 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from scripts.leash import leashed
+from tests.programs import Program, manage, run_manage
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = [f"t{number:02}" for number in range(1, 11)]
 
 CREATE = """
-import django; django.setup()
 from django.core.management import call_command
 from dms_project.tenancy.schemas import create_tenant
 call_command("migrate", verbosity=0)
@@ -34,26 +31,14 @@ class Fleet:
         self.environment = os.environ | {
             "DATABASE_URL": url,
             "DJANGO_SETTINGS_MODULE": "tests.tenancy.fleet_settings",
-            "PYTHONPATH": str(ROOT),
         }
 
-    def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *arguments], env=self.environment, cwd=ROOT, capture_output=True, text=True, timeout=200
-        )
-
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.python("manage.py", *arguments)
+        return run_manage(arguments, self.environment, timeout=200)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            leashed([sys.executable, "manage.py", *arguments]),
-            env=self.environment,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    def start(self, log: Path, *arguments: str) -> Program:
+        with log.open("wb") as output:
+            return manage(arguments, self.environment, output)
 
     def connect(self, **options: object) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.url, **options)  # type: ignore[arg-type]  # passed through
@@ -77,7 +62,7 @@ def fleet_template(database_url: str) -> Iterator[str]:
     url = _beside(database_url, "fleet_template")
     with _new_database(database_url, url):
         fleet = Fleet(url)
-        done = fleet.python("-c", CREATE.format(names=NAMES))
+        done = fleet.manage("shell", "--no-imports", "-c", CREATE.format(names=NAMES))
         assert done.returncode == 0, done.stderr
         yield url
 

@@ -1,7 +1,5 @@
 """manage.py migrate over a fleet of ten tenants (case T06)."""
 
-import signal
-
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Permission
@@ -58,27 +56,27 @@ class TestFailure:
         assert fleet.manage("migrate", "-v0").returncode == 0
         assert set(fleet.shelf_migrations().values()) == {4}
 
-    def test_a_killed_migrate_leaves_whole_migrations_and_is_taken_up_by_the_next(self, fleet):
+    def test_a_killed_migrate_leaves_whole_migrations_and_is_taken_up_by_the_next(self, fleet, tmp_path):
         with fleet.connect() as session:
             session.execute(f"LOCK TABLE {SEVENTH}.shelves_shelf")
-            running = fleet.start("migrate")
+            running = fleet.start(tmp_path / "log", "migrate")
             wait_until(lambda: waits_for_shelves_of(fleet, SEVENTH))
-            running.send_signal(signal.SIGKILL)
-            running.communicate(timeout=10)
+            running.kill()
+            running.wait(10)
         end_other_sessions(fleet)
         assert list(fleet.shelf_migrations().values()) == [4, 4, 4, 4, 4, 4, 2, 2, 2, 2]
         assert fleet.manage("migrate", "-v0").returncode == 0
         assert set(fleet.shelf_migrations().values()) == {4}
 
-    def test_an_index_cut_off_half_way_stops_the_next_run_there_and_names_it(self, fleet):
+    def test_an_index_cut_off_half_way_stops_the_next_run_there_and_names_it(self, fleet, tmp_path):
         assert fleet.manage("migrate", "shelves", "0003", "-v0").returncode == 0
         half_made = f"SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('{SEVENTH}.shelves_by_load')"
         with fleet.connect() as session:
             session.execute(f"LOCK TABLE {SEVENTH}.shelves_shelf IN ROW EXCLUSIVE MODE")
-            running = fleet.start("migrate")
+            running = fleet.start(tmp_path / "log", "migrate")
             wait_until(lambda: fleet.sql(half_made))
-            running.send_signal(signal.SIGKILL)
-            running.communicate(timeout=10)
+            running.kill()
+            running.wait(10)
         end_other_sessions(fleet)
         failed = fleet.manage("migrate", "-v0")
         assert failed.returncode == 1
@@ -101,17 +99,17 @@ class TestFailure:
 
 
 class TestTwoAtOnce:
-    def test_the_second_says_that_it_waits_and_then_finds_nothing_to_do(self, fleet):
+    def test_the_second_says_that_it_waits_and_then_finds_nothing_to_do(self, fleet, tmp_path):
         with fleet.connect() as session:
             session.execute("LOCK TABLE t03.shelves_shelf")
-            first = fleet.start("migrate")
+            first = fleet.start(tmp_path / "first", "migrate")
             wait_until(lambda: waits_for_shelves_of(fleet, "t03"))
-            second = fleet.start("migrate")
-            assert second.stdout.readline().startswith("Waiting: somebody else is migrating")
+            second = fleet.start(tmp_path / "second", "migrate")
+            wait_until(lambda: (tmp_path / "second").read_text().startswith("Waiting: somebody else is migrating"))
             session.rollback()
-            assert "Applying" in first.communicate(timeout=60)[0]
-            assert "No migrations to apply" in second.communicate(timeout=60)[0]
-        assert (first.returncode, second.returncode) == (0, 0)
+            assert (first.wait(60), second.wait(60)) == (0, 0)
+        assert "Applying" in (tmp_path / "first").read_text()
+        assert "No migrations to apply" in (tmp_path / "second").read_text()
         assert set(fleet.shelf_migrations().values()) == {4}
 
 
