@@ -35,6 +35,7 @@ from documents.schemas import (
     Day,
     DocumentOut,
     DocumentsOut,
+    DuplicateProblem,
     JobOut,
     LabelOut,
     NoteIn,
@@ -69,6 +70,9 @@ _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.InvalidValue, 400, "invalid_value"),
     (exceptions.EmptyFile, 400, "empty_file"),
     (exceptions.FileTooLarge, 413, "file_too_large"),
+    (exceptions.TenantFull, 413, "tenant_full"),
+    (exceptions.DuplicateRefused, 409, "duplicate"),
+    (exceptions.TypeNotAccepted, 415, "type_not_accepted"),
     (exceptions.TypeRefused, 415, "type_refused"),
     (exceptions.ObjectMissing, 410, "original_missing"),
     (exceptions.ObjectDamaged, 410, "original_damaged"),
@@ -90,7 +94,10 @@ def answer_problem(request: HttpRequest, error: Exception | type[Exception]) -> 
     status, code = next((status, code) for kind, status, code in _ANSWERS if isinstance(error, kind))
     if status in _DETAILS:
         logger.error("%s %s %s: %s", status, request.method, request.path, error)
-    answer = JsonResponse({"detail": _DETAILS.get(status, str(error)), "code": code}, status=status)
+    body = {"detail": _DETAILS.get(status, str(error)), "code": code}
+    if isinstance(error, exceptions.DuplicateRefused):
+        body["document_id"] = str(error.document_id)
+    answer = JsonResponse(body, status=status)
     if status == 503:
         answer["Retry-After"] = RETRY_AFTER_SECONDS
     return answer
@@ -126,7 +133,7 @@ router.add_decorator(demanding_a_role)
 
 @router.post(
     "",
-    response={200: UploadOut, 201: UploadOut, (415, 507): Problem},
+    response={200: UploadOut, 201: UploadOut, 409: DuplicateProblem, (415, 507): Problem},
     summary="Upload a document",
     openapi_extra={"requestBody": {"content": {"multipart/form-data": _FILE_HAS_CONTENT}}},
 )
@@ -140,7 +147,7 @@ def upload(
     searchable, PDF and pictures get a thumbnail, other files are kept.
 
     If this tenant has the same bytes already, the answer is 200 with that document and `duplicate` true; if it lay in
-    the trash it is restored, and `restored` is true.
+    the trash it is restored, and `restored` is true. A tenant may have it refused (409) or stored once more (201).
     """
     received = _received(file)
     arrived = Upload(received, received.name or "", received.sha256, received.size or 0)

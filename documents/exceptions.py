@@ -1,6 +1,7 @@
 """What the app raises. Catch ``DocumentsError`` for any of it."""
 
 from enum import StrEnum
+from uuid import UUID
 
 from django.core.exceptions import RequestDataTooBig
 
@@ -64,8 +65,24 @@ class TypeRefused(UploadRefused):
     """Files of this type are not taken in."""
 
 
+class TypeNotAccepted(TypeRefused):
+    """The tenant takes in other types."""
+
+
 class FileTooLarge(UploadRefused, RequestDataTooBig):
-    """The file has more than ``DMS_MAX_UPLOAD_BYTES``. Where nobody catches it, Django answers as to any such body."""
+    """The file has more bytes than one may have here. Where nobody catches it, Django answers as to any such body."""
+
+
+class TenantFull(UploadRefused):
+    """The tenant's documents have as many bytes as it may have."""
+
+
+class DuplicateRefused(UploadRefused):
+    """The tenant has these bytes already, and wants to be told so; ``document_id`` is the document that has them."""
+
+    def __init__(self, document_id: UUID, title: str) -> None:
+        super().__init__(f"These bytes are a document already: {title} ({document_id}).")
+        self.document_id = document_id
 
 
 class StorageError(DocumentsError):

@@ -1,7 +1,6 @@
 """Taking a document in: the original first, then one transaction with everything that is known about it."""
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -11,21 +10,18 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from dms_project.tenancy import current
-from documents import audit, editing, labels, objects
-from documents.conf import conf
-from documents.exceptions import EmptyFile, StorageUnavailable, TypeRefused
+from documents import audit, editing, intake, labels, objects
+from documents.exceptions import DuplicateRefused, EmptyFile, StorageUnavailable
 from documents.lifecycle import enqueue_processing, restore_if_trashed
 from documents.lookup import locked
-from documents.models import FILE_NAME_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
+from documents.models import TITLE_MAX_LENGTH, Document, DocumentVersion, IntakeRules
+from documents.names import display_name, fitting_name, split
 from documents.processing.cleaning import clean_line
 from documents.processing.media_types import sniff
-from documents.states import AuditAction
+from documents.states import AuditAction, Duplicates
 from documents.storage import key_of, object_store
 
 logger = logging.getLogger(__name__)
-
-FALLBACK_NAME = "document"
-_FILE_ENDING = re.compile(r"(?<=.)\.[A-Za-z0-9]{1,5}$")
 
 
 @dataclass(frozen=True)
@@ -58,18 +54,19 @@ def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> 
         tags: A document that has these bytes already gets those of them that it hasn't.
 
     Raises:
-        EmptyFile, TypeRefused, InvalidValue: Nothing was stored.
+        EmptyFile, TypeRefused, FileTooLarge, TenantFull, DuplicateRefused, InvalidValue: Nothing was stored.
         StorageUnavailable: Nothing was stored.
     """
     if not upload.size_bytes:
         raise EmptyFile("The file is empty.")
     mime_type = sniff(upload.file, upload.file_name)
-    if mime_type in conf.refused_types:
-        raise TypeRefused(f"Files of type {mime_type} are not taken in: programs are no documents.")
+    rules = intake.rules()
     tags = labels.clean_names(tags)
-    known = _take_known(upload, user, tags)
-    if known:
-        return known
+    known = _known(upload)
+    if not (known and rules.duplicates == Duplicates.LINK):
+        intake.check(rules, mime_type, upload.size_bytes)
+    if known and rules.duplicates != Duplicates.ALLOW:
+        return _take_known(known, rules, upload, user, tags)
     document = Document(pk=uuid4(), title=_title(title, upload.file_name), created_by=user)
     key = key_of(current(), document.pk, version=1)
     object_store().put(key, upload.file, upload.sha256)
@@ -79,33 +76,31 @@ def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> 
         sha256=upload.sha256,
         size_bytes=upload.size_bytes,
         mime_type=mime_type,
-        file_name=display_name(upload.file_name),
+        file_name=fitting_name(upload.file_name, mime_type),
         storage_key=key,
+        is_copy=known is not None,
     )
-    return _write(document, version, upload, user, tags)
-
-
-def display_name(file_name: str) -> str:
-    """Return the last part of a file's name, fit to be shown: one line, nothing invisible, never empty."""
-    last = file_name.replace("\\", "/").rstrip("/ ").rpartition("/")[2]
-    name = clean_line(last, FILE_NAME_MAX_LENGTH)
-    return name if name.strip(". ") else FALLBACK_NAME
+    return _write(document, version, rules, upload, user, tags)
 
 
 def _title(title: str, file_name: str) -> str:
     # Without its ending, since "Mietvertrag.pdf" would be found by nothing but "Mietvertrag.pdf".
-    return clean_line(title, TITLE_MAX_LENGTH) or _FILE_ENDING.sub("", display_name(file_name))
+    return clean_line(title, TITLE_MAX_LENGTH) or split(display_name(file_name))[0]
 
 
-def _write(document: Document, version: DocumentVersion, upload: Upload, user: User, tags: Sequence[str]) -> Ingested:
+def _write(
+    document: Document, version: DocumentVersion, rules: IntakeRules, upload: Upload, user: User, tags: Sequence[str]
+) -> Ingested:
     """Write the rows and the job. The object is stored by now, and goes again if the rows surely don't exist."""
     committing = False
     try:
         with transaction.atomic(durable=True):
             objects.hold(version.storage_key, version.size_bytes)
+            intake.hold_room(rules, version.size_bytes)
             document.save(force_insert=True)
             version.save(force_insert=True)
-            audit.record(AuditAction.UPLOADED, document.pk, user, file_name=version.file_name, sha256=version.sha256)
+            given = display_name(upload.file_name)
+            audit.record(AuditAction.UPLOADED, document.pk, user, file_name=given, sha256=version.sha256)
             if tags:
                 editing.add_tags(document, tags, user)
             enqueue_processing(document, version.number)
@@ -115,21 +110,30 @@ def _write(document: Document, version: DocumentVersion, upload: Upload, user: U
         if not certainly_rolled_back:
             logger.warning("Nobody knows whether document %s was committed; its object stays.", document.pk)
             raise
+        known = _known(upload) if isinstance(error, IntegrityError) else None
+        if known and rules.duplicates == Duplicates.ALLOW and not version.is_copy:
+            version.is_copy = True  # somebody else was first, at the same time
+            return _write(document, version, rules, upload, user, tags)
         if not isinstance(error, StorageUnavailable):  # it would only keep the user waiting
             objects.discard(version.storage_key)
-        known = isinstance(error, IntegrityError) and _take_known(upload, user, tags)
         if known:
-            return known
+            return _take_known(known, rules, upload, user, tags)
         raise
     return Ingested(document)
 
 
-def _take_known(upload: Upload, user: User, tags: Sequence[str]) -> Ingested | None:
-    """Return the document that has these bytes already, out of the trash if it lay there."""
+def _known(upload: Upload) -> DocumentVersion | None:
+    """Return a version that has these bytes already, with its document; rather the first than a copy."""
     same = DocumentVersion.objects.filter(sha256=upload.sha256, is_current=True)
-    version = same.select_related("document").first()
-    if version is None:
-        return None
+    return same.select_related("document").order_by("is_copy", "pk").first()
+
+
+def _take_known(
+    version: DocumentVersion, rules: IntakeRules, upload: Upload, user: User, tags: Sequence[str]
+) -> Ingested:
+    """Return the document that has these bytes already, out of the trash if it lay there; or say that it is refused."""
+    if rules.duplicates == Duplicates.REFUSE:
+        raise DuplicateRefused(version.document_id, version.document.title)
     with transaction.atomic():
         audit.record(AuditAction.UPLOADED_AGAIN, version.document_id, user, file_name=display_name(upload.file_name))
         restored = restore_if_trashed(version.document_id, user)

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from dms_project.tenancy.relations import set_null_where_it_lives
-from documents.states import AuditAction, DocumentStatus
+from documents.states import AuditAction, DocumentStatus, Duplicates
 
 TITLE_MAX_LENGTH = 255
 FILE_NAME_MAX_LENGTH = 255
@@ -108,6 +108,7 @@ class DocumentVersion(models.Model):
     document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     is_current = models.BooleanField(default=True)
+    is_copy = models.BooleanField(db_default=False, help_text="another document had these bytes, which was allowed")
     sha256 = models.CharField(max_length=64)
     size_bytes = models.PositiveBigIntegerField()
     mime_type = models.CharField(max_length=100, help_text="by its content")
@@ -132,7 +133,9 @@ class DocumentVersion(models.Model):
                 fields=["document"], condition=Q(is_current=True), name="document_has_one_current_version"
             ),
             # Decides who is first when the same bytes come twice at a time. The trash counts too.
-            models.UniqueConstraint(fields=["sha256"], condition=Q(is_current=True), name="current_original_is_unique"),
+            models.UniqueConstraint(
+                fields=["sha256"], condition=Q(is_current=True, is_copy=False), name="current_original_is_unique"
+            ),
             models.UniqueConstraint(fields=["storage_key"], name="object_belongs_to_one_version"),
             models.UniqueConstraint(
                 fields=["thumbnail_key"], condition=~Q(thumbnail_key=""), name="thumbnail_belongs_to_one_version"
@@ -162,6 +165,7 @@ class DocumentVersion(models.Model):
             models.CheckConstraint(name="version_is_not_empty", condition=Q(size_bytes__gte=1)),
             models.CheckConstraint(name="sha256_is_hexadecimal", condition=Q(sha256__regex="^[0-9a-f]{64}$")),
         ]
+        indexes = [models.Index(fields=["sha256"], name="originals_by_hash", condition=Q(is_current=True))]
 
     def __str__(self) -> str:
         return f"version {self.number}"
@@ -216,6 +220,27 @@ class Word(models.Model):
 
     def __str__(self) -> str:
         return self.text
+
+
+class IntakeRules(models.Model):
+    """What this tenant takes in, beside what the settings say for all. One row, or none: then there are no rules."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    max_file_bytes = models.PositiveBigIntegerField(null=True, help_text="of one file; none: as the settings say")
+    max_total_bytes = models.PositiveBigIntegerField(null=True, help_text="of all originals; none: any number")
+    accepted_types = models.JSONField(db_default=[], default=list, help_text="such as image/*; none: all")
+    duplicates = models.CharField(
+        max_length=10, choices=Duplicates.choices, db_default=Duplicates.LINK.value, default=Duplicates.LINK
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="intake_rules_are_one_row", condition=Q(id=1)),
+            models.CheckConstraint(name="intake_duplicates_are_known", condition=Q(duplicates__in=Duplicates.values)),
+        ]
+
+    def __str__(self) -> str:
+        return "intake rules"
 
 
 class AuditEntry(models.Model):

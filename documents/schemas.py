@@ -20,6 +20,12 @@ class Problem(Schema):
     code: str = Field("", description="the same in a word, for programs, where there is more than the status to tell")
 
 
+class DuplicateProblem(Problem):
+    """Why the same bytes were refused."""
+
+    document_id: UUID = Field(description="the document that has them")
+
+
 class NoThumbnail(Problem):
     """Why there is no thumbnail."""
 

@@ -36,6 +36,14 @@ class AuditAction(TextChoices):
     UNLOCKED = "unlocked", "opened with its password"
 
 
+class Duplicates(TextChoices):
+    """What becomes of bytes that the tenant has already."""
+
+    LINK = "link", "the document that has them is the answer"
+    REFUSE = "refuse", "they are refused"
+    ALLOW = "allow", "they become another document"
+
+
 class Repeatable(StrEnum):
     """Steps that can be repeated by themselves. ``text`` brings all the others with it."""
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 
+from documents import intake
 from documents.conf import conf
 from documents.exceptions import FileTooLarge, StorageFull, StorageUnavailable
 
@@ -34,7 +35,7 @@ class ReceivedFile(UploadedFile):  # type: ignore[type-arg]  # it takes a parame
 
 
 class DocumentUploadHandler(FileUploadHandler):
-    """Streams to a temporary file, hashes, and breaks off beyond ``DMS_MAX_UPLOAD_BYTES``.
+    """Streams to a temporary file, hashes, and breaks off beyond what a file may have here.
 
     A declared size is believed if it is too large, before anything is read; if none or a wrong one is declared, what
     arrives is counted.
@@ -51,12 +52,13 @@ class DocumentUploadHandler(FileUploadHandler):
         boundary: Any,
         encoding: Any = None,
     ) -> None:
-        if content_length > conf.max_upload_bytes + _ENVELOPE_BYTES:
-            raise _too_large()
+        self._limit = intake.max_file_bytes() if self._is_wanted() else conf.max_upload_bytes
+        if content_length > self._limit + _ENVELOPE_BYTES:
+            raise _too_large(self._limit)
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)
-        if self.request is None or not self.request.path.startswith(_TAKES_FILES):
+        if not self._is_wanted():
             raise SkipFile
         with self._writing():
             self.file = ReceivedFile(self.file_name or "", self.content_type)
@@ -65,9 +67,9 @@ class DocumentUploadHandler(FileUploadHandler):
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         self._size += len(raw_data)
-        if self._size > conf.max_upload_bytes:
+        if self._size > self._limit:
             self.upload_interrupted()  # which Django calls only for errors of its own
-            raise _too_large()
+            raise _too_large(self._limit)
         self._digest.update(raw_data)
         with self._writing():
             self.file.write(raw_data)
@@ -83,6 +85,9 @@ class DocumentUploadHandler(FileUploadHandler):
         if hasattr(self, "file"):
             self.file.close()
 
+    def _is_wanted(self) -> bool:
+        return self.request is not None and self.request.path.startswith(_TAKES_FILES)
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Have a temporary folder that takes no more told as what it is, and not as an error of ours."""
@@ -94,5 +99,5 @@ class DocumentUploadHandler(FileUploadHandler):
             raise StorageFull(message) if full else StorageUnavailable(message) from error
 
 
-def _too_large() -> FileTooLarge:
-    return FileTooLarge(f"The file is larger than the {conf.max_upload_bytes} bytes allowed.")
+def _too_large(limit: int) -> FileTooLarge:
+    return FileTooLarge(f"The file is larger than the {limit} bytes allowed.")

@@ -14,7 +14,6 @@ from django_htmx.http import push_url, replace_url
 
 from dms_project.tenancy import PUBLIC, current
 from documents import labels, listing
-from documents.conf import conf
 from documents.downloads import download as download_of
 from documents.downloads import download_archive
 from documents.filters import FileType
@@ -140,7 +139,6 @@ def _list(number: int, **wanted: Any) -> dict[str, Any]:
         "page": number,
         "last_page": last,
         "watched": _watched(rows),
-        "max_upload_bytes": conf.max_upload_bytes,
         "any": found.count > 0 or Document.objects.filter(deleted_at=None).exists(),
     }
 

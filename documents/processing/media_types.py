@@ -24,6 +24,9 @@ _OPEN = "application/vnd.oasis.opendocument"
 DOCX = f"{_OFFICE}.wordprocessingml.document"
 XLSX = f"{_OFFICE}.spreadsheetml.sheet"
 PPTX = f"{_OFFICE}.presentationml.presentation"
+ODT = f"{_OPEN}.text"
+ODS = f"{_OPEN}.spreadsheet"
+ODP = f"{_OPEN}.presentation"
 
 #: Which function of which module reads a type; any other kind of text is read as it stands.
 READERS = {
@@ -33,9 +36,9 @@ READERS = {
     XLSX: ("spreadsheet", "read_workbook"),
     XLSB: ("spreadsheet", "read_workbook"),
     XLS: ("spreadsheet", "read_xls"),
-    f"{_OPEN}.text": ("open_document", "read_odt"),
-    f"{_OPEN}.spreadsheet": ("open_document", "read_ods"),
-    f"{_OPEN}.presentation": ("open_document", "read_odp"),
+    ODT: ("open_document", "read_odt"),
+    ODS: ("open_document", "read_ods"),
+    ODP: ("open_document", "read_odp"),
     HTML: ("web_page", "read_html"),
     MAIL: ("mail", "read_mail"),
 }

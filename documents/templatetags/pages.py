@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dms_project.tenancy import current
-from documents.conf import conf
+from documents import intake
 from documents.models import Document
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ register = template.Library()
 _ICONS = {
     "brand": "<path d='M6 3h8l5 5v11a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z'/><path d='M8 12h7M8 16h5'/>",
     "search": "<circle cx='11' cy='11' r='6.5'/><path d='m20 20-4.2-4.2'/>",
+    "folder": "<path d='M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z'/>",
     "upload": "<path d='M12 16V4m0 0L7 9m5-5 5 5M4 16v3a1.5 1.5 0 0 0 1.5 1.5h13A1.5 1.5 0 0 0 20 19v-3'/>",
     "download": "<path d='M12 4v12m0 0 5-5m-5 5-5-5M4 17v2a1.5 1.5 0 0 0 1.5 1.5h13A1.5 1.5 0 0 0 20 19v-2'/>",
     "trash": "<path d='M4 7h16M9 7V4h6v3m3 0-1 13H7L6 7m4 4v5m4-5v5'/>",
@@ -78,5 +79,5 @@ def tenant_name() -> str:
 
 @register.simple_tag
 def max_upload_bytes() -> int:
-    """Return how large a file may be."""
-    return conf.max_upload_bytes
+    """Return how large a file may be here."""
+    return intake.max_file_bytes()

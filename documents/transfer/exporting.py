@@ -112,7 +112,7 @@ def _entry(document: Document) -> dict[str, Any]:
 
 
 def _version(version: DocumentVersion) -> dict[str, Any]:
-    names = ("number", "is_current", "sha256", "size_bytes", "mime_type", "file_name", "created_at")
+    names = ("number", "is_current", "is_copy", "sha256", "size_bytes", "mime_type", "file_name", "created_at")
     return {name: getattr(version, name) for name in names} | {"file": _path(version)}
 
 

@@ -38,6 +38,7 @@ class _Note(BaseModel):
 class _Version(BaseModel):
     number: int = Field(ge=1)
     is_current: bool
+    is_copy: bool = False
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     size_bytes: int = Field(ge=1)
     mime_type: str
@@ -146,7 +147,7 @@ def _sha256(path: Path) -> str:
 
 
 def _is_known(entry: _Document) -> bool:
-    current_hashes = [version.sha256 for version in entry.versions if version.is_current]
+    current_hashes = [version.sha256 for version in entry.versions if version.is_current and not version.is_copy]
     same = DocumentVersion.objects.filter(sha256__in=current_hashes, is_current=True)
     return Document.objects.filter(pk=entry.id).exists() or same.exists()
 

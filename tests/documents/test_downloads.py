@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from documents.downloads import content_disposition
-from documents.ingest import display_name
 from documents.models import DocumentVersion
+from documents.names import display_name
 from documents.ranges import ByteRange, RangeNotSatisfiable, parse_range
 from documents.storage import ObjectStore
 from tests.documents import files

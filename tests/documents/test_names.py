@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from documents.ingest import display_name
 from documents.models import DocumentVersion
+from documents.names import display_name
 from documents.storage import ObjectStore
 from tests.documents.http import Api
 

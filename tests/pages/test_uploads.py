@@ -109,13 +109,34 @@ def test_after_a_logout_elsewhere_an_upload_says_so_and_works_after_a_login_else
     ada.complaints.clear()  # of the 401
 
 
-def test_files_can_be_chosen_as_well_as_dropped(ada: Person, tmp_path: Path) -> None:
+def drop_folder(page: Page, folder: Path) -> None:
+    """Drop a folder of this machine, which only the browser itself can."""
+    tools = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        tools.send("Input.dispatchDragEvent", {"type": kind, "x": 200, "y": 200, "data": data})
+
+
+def test_files_and_folders_can_be_chosen_as_well_as_dropped(ada: Person, tmp_path: Path) -> None:
     for name in ("One.txt", "Two.txt"):
         (tmp_path / name).write_text(name)
     with ada.page.expect_file_chooser() as choosing:
         ada.page.get_by_role("button", name="Upload").click()
     choosing.value.set_files([tmp_path / "One.txt", tmp_path / "Two.txt"])
     expect(ada.page.locator(".row")).to_have_count(2)
+
+    for name in ("letters/A.txt", "letters/2026/B.txt", "letters/.hidden/C.txt", "letters/Thumbs.db", "bills/D.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    drop_folder(ada.page, tmp_path / "letters")
+    expect(upload_of(ada.page, "letters/2026/B.txt")).to_contain_text("Uploaded")
+    expect(ada.page.locator(".row")).to_have_count(4)
+    with ada.page.expect_file_chooser() as choosing:
+        ada.page.get_by_role("button", name="Add a folder").click()
+    choosing.value.set_files(tmp_path / "bills")
+    expect(upload_of(ada.page, "bills/D.txt")).to_contain_text("Uploaded")
+    expect(ada.page.locator(".row")).to_have_count(5)
 
 
 def test_dropping_text_is_no_upload(ada: Person) -> None:

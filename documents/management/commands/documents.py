@@ -9,6 +9,7 @@ from django.template.defaultfilters import filesizeformat
 from dms_project.tenancy import PUBLIC, fleet, use
 from dms_project.tenancy.names import listed
 from documents.conf import conf
+from documents.management.intake import IntakeVerbs, add_intake_verbs
 from documents.management.keeping import KeepingVerbs, add_keeping_verbs
 from documents.management.progress import Progress
 from documents.management.reports import JsonReport, TextReport
@@ -22,10 +23,10 @@ from documents.verification import Verified, verify
 SOMETHING_WRONG, COULD_NOT_LOOK = 1, 2
 
 
-class Command(KeepingVerbs):
+class Command(IntakeVerbs, KeepingVerbs):
     """Each subcommand is one function of the app."""
 
-    help = "Prepares and compares the storage, removes what nothing refers to, empties the trash, exports and imports."
+    help = "Prepares and compares the storage, empties the trash, exports and imports, says what a tenant takes in."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the subcommands."""
@@ -54,6 +55,7 @@ class Command(KeepingVerbs):
         for verb in (verify, collect):
             verb.add_argument("--tenant", metavar="T", help="this one alone")
         add_keeping_verbs(verbs)
+        add_intake_verbs(verbs)
 
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         """Run the verb."""

@@ -19,15 +19,17 @@
     0: ["failed", "network"], 400: ["refused", "empty"], 413: ["refused", "large"], 415: ["refused", "refused"],
     401: ["failed", "loggedOut"], 403: ["failed", "loggedOut"],
     502: ["failed", "unavailable"], 503: ["failed", "unavailable"], 504: ["failed", "unavailable"],
-    507: ["failed", "full"],
+    507: ["failed", "full"], 409: ["refused", "known"],
   };
+  // Where the status alone doesn't tell.
+  const BY_CODE = { type_not_accepted: ["refused", "otherType"], tenant_full: ["refused", "noRoom"] };
 
   class Upload {
-    constructor(file) {
+    constructor(file, path) {
       this.file = file;
       this.row = panel.querySelector("template").content.firstElementChild.cloneNode(true);
-      this.part("name").textContent = file.name;
-      this.part("name").title = file.name;
+      this.part("name").textContent = path || file.name;
+      this.part("name").title = path || file.name;
       this.bar = this.row.querySelector("progress");
       this.bar.setAttribute("aria-label", file.name);
       this.retry = this.row.querySelector("[data-retry]");
@@ -71,7 +73,7 @@
     finish(request) {
       running -= 1;
       if (request.status === 200 || request.status === 201) this.stored(JSON.parse(request.responseText));
-      else this.show(...(MEANING[request.status] || ["failed", "broken"]));
+      else this.show(...(BY_CODE[codeOf(request)] || MEANING[request.status] || ["failed", "broken"]));
       next();
     }
 
@@ -86,6 +88,14 @@
         const results = document.getElementById("results");
         if (results) window.htmx.trigger(results, "refresh");
       }, 200);
+    }
+  }
+
+  function codeOf(request) {
+    try {
+      return JSON.parse(request.responseText).code;
+    } catch {
+      return "";
     }
   }
 
@@ -107,15 +117,34 @@
     close.hidden = done < all;
   }
 
-  function add(files, folders = new Set()) {
+  function add(files) {
     for (const file of files) {
-      const upload = new Upload(file);
-      if (folders.has(file.name)) upload.show("refused", "folder");
-      else if (file.size > Number(panel.dataset.limit)) upload.show("refused", "large");
+      const upload = new Upload(file, file.webkitRelativePath || file.path);
+      if (file.size > Number(panel.dataset.limit)) upload.show("refused", "large");
       else if (file.size === 0) upload.show("refused", "empty");
       else upload.enqueue();
     }
     if (list.children.length) panel.hidden = false;
+  }
+
+  // What a system leaves in folders for itself is no document.
+  const isMeant = (name) => !/^(\.|~\$|thumbs\.db$|desktop\.ini$)/i.test(name);
+
+  // Adds the files below folders that were dropped, as each folder has been read.
+  async function addBelow(entry, path) {
+    const below = `${path}${entry.name}`;
+    if (entry.isFile) {
+      const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+      file.path = below;
+      add([file]);
+      return;
+    }
+    const reader = entry.createReader();
+    for (;;) {
+      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!some.length) return;
+      for (const each of some) if (isMeant(each.name)) await addBelow(each, `${below}/`);
+    }
   }
 
   // The cookie, not the page: it is newer when somebody has logged in again in another tab.
@@ -139,6 +168,17 @@
     });
   }
 
+  const folder = document.getElementById("folder");
+  const chooseFolder = document.querySelector("[data-choose-folder]");
+  if (chooseFolder) {
+    chooseFolder.addEventListener("click", () => folder.click());
+    folder.addEventListener("change", () => {
+      const meant = (file) => file.webkitRelativePath.split("/").slice(1).every(isMeant);
+      add(Array.from(folder.files).filter(meant));
+      folder.value = "";
+    });
+  }
+
   // Dropping. The target changes with each element that the pointer crosses: only a leave without a next one counts.
   const target = document.getElementById("drop-here");
   const bringsFiles = (event) => event.dataTransfer && event.dataTransfer.types.includes("Files");
@@ -153,7 +193,13 @@
     event.preventDefault();
     target.hidden = true;
     const entries = Array.from(event.dataTransfer.items, (item) => item.webkitGetAsEntry && item.webkitGetAsEntry());
-    add(event.dataTransfer.files, new Set(entries.filter((entry) => entry && entry.isDirectory).map((entry) => entry.name)));
+    const folders = entries.filter((entry) => entry && entry.isDirectory);
+    const names = new Set(folders.map((entry) => entry.name));
+    add(Array.from(event.dataTransfer.files).filter((file) => !names.has(file.name)));
+    for (const each of folders) addBelow(each, "").catch(() => {
+      new Upload({ name: each.name }).show("refused", "unreadable");
+      panel.hidden = false;
+    });
   });
 
   window.addEventListener("beforeunload", (event) => { if (running || waiting.length) event.preventDefault(); });
