@@ -126,6 +126,9 @@ class Claimer:
             self._lonely.needs_no_room()
             alone = None
         wanted = Wanted(service.job_types, service.queue_names, alone)
+        if alone is False and self._lonely.asks(tenant) and claims.waits_alone(self._session.using, wanted):
+            self._lonely.waits(tenant)
+            return NOTHING
         claimed = claim(wanted)
         if marks.looked_behind and not claimed.more:
             # A tenant is known to have nothing more when its lanes have been read from the front.

@@ -15,12 +15,11 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Now
 
 from jobqueue.lanes import BEGINNING, Due, Lane, Marks, Place
-from jobqueue.models import RUN_ALONE_AFTER_DEATHS, PausedQueue, ProcessingJob
+from jobqueue.models import RUN_ALONE_AFTER_DEATHS, ProcessingJob
 from jobqueue.prepared import Slot, Statement, select, update
-from jobqueue.statements import is_at_work, look_for_due_jobs
+from jobqueue.statements import ANY_NUMBER_OF_DEATHS, is_at_work, look_for_due_jobs
 from jobqueue.states import JobStatus
 
-_ANY_NUMBER_OF_DEATHS = 2**15
 _CLAIM_ORDER = ("-priority", "available_at", "id")
 
 #: What every write that ends a claim sets.
@@ -80,9 +79,9 @@ def claim(
     """
     token = token or uuid4()
     if wanted.alone:
-        alone = [_made(using, row) for row in _locked(_lonely(using, wanted))[:1]]
+        alone = [_made(using, row) for row in _locking_lonely(using).run(using, _lists(wanted))]
         return Claimed(_taken(using, alone, worker_id, holder_key, token), more=bool(alone))
-    deaths_below = _ANY_NUMBER_OF_DEATHS if wanted.alone is None else RUN_ALONE_AFTER_DEATHS
+    deaths_below = ANY_NUMBER_OF_DEATHS if wanted.alone is None else RUN_ALONE_AFTER_DEATHS
     claimed, short = _claim_once(using, wanted, limit, deaths_below, worker_id, holder_key, token, marks, ())
     exhausted = set(short)
     # Where others were quicker, what they left in other lanes makes up for it. What is taken is no longer pending.
@@ -156,21 +155,26 @@ def undo(using: str, token: UUID, server_process: int) -> bool:
 
 def waits_alone(using: str, wanted: Wanted) -> bool:
     """Return whether a job is due that is to run alone in its process."""
-    return _lonely(using, wanted).exists()
+    return bool(_looking_for_lonely(using).run(using, _lists(wanted)))
 
 
-def _due(using: str) -> QuerySet[ProcessingJob]:
-    return ProcessingJob.objects.using(using).filter(status=JobStatus.PENDING, available_at__lte=Now())
+def _lists(wanted: Wanted) -> dict[str, Any]:
+    named = {"job_types": wanted.job_types, "queue_names": wanted.queue_names}
+    return {name: None if values is None else list(values) for name, values in named.items()}
 
 
-def _lonely(using: str, wanted: Wanted) -> QuerySet[ProcessingJob]:
-    paused = PausedQueue.objects.using(using).values("queue_name")
-    due = _due(using).filter(worker_deaths__gte=RUN_ALONE_AFTER_DEATHS).exclude(queue_name__in=paused)
-    if wanted.job_types is not None:
-        due = due.filter(job_type__in=wanted.job_types)
-    if wanted.queue_names is not None:
-        due = due.filter(queue_name__in=wanted.queue_names)
-    return due.order_by(*_CLAIM_ORDER)
+@cache
+def _looking_for_lonely(using: str) -> Statement:
+    return select(_lonely(using).values_list("id")[:1])
+
+
+@cache
+def _locking_lonely(using: str) -> Statement:
+    return select(_locked(_lonely(using))[:1])
+
+
+def _lonely(using: str) -> QuerySet[ProcessingJob]:
+    return _where(using, _TO_RUN_ALONE, "job_types", "job_types", "queue_names", "queue_names")
 
 
 # Each one condition in SQL. The place is compared as a row, which the index can start from; taken apart, all jobs of
@@ -196,6 +200,11 @@ _IN_LANES = """
         WHERE lane.queue_name NOT IN (SELECT queue_name FROM paused_queues)
     ))
 """
+_TO_RUN_ALONE = f"""
+    status = 'pending' AND worker_deaths >= {RUN_ALONE_AFTER_DEATHS} AND available_at <= statement_timestamp()
+    AND (%s::text[] IS NULL OR job_type = ANY (%s::text[])) AND (%s::text[] IS NULL OR queue_name = ANY (%s::text[]))
+    AND queue_name NOT IN (SELECT queue_name FROM paused_queues)
+"""  # noqa: S608 - made of constants
 _PLACES = ("job_type", "queue_name", "priority", "after_at", "after_id")
 
 

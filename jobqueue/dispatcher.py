@@ -3,9 +3,8 @@
 import queue as queues
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TypeVar
 
 from django.db import Error as DatabaseError
 
@@ -27,15 +26,13 @@ from jobqueue.prefetch import Prefetch
 from jobqueue.queue import Queue
 from jobqueue.recorder import Recorder
 from jobqueue.runs import Run
-from jobqueue.scheduling import scheduler
+from jobqueue.scheduling import Scheduler, scheduler
 from jobqueue.service import Service
 from jobqueue.sign_of_life import count_signs
 from jobqueue.slots import Slots
 from jobqueue.tenant_source import TenantSource
 from jobqueue.timekeeper import Timekeeper
 from jobqueue.weather import WEATHER, Weather
-
-T = TypeVar("T")
 
 #: How soon to look again while the keeper has no sign of life to show yet.
 _NOT_READY_SECONDS = 0.02
@@ -48,6 +45,8 @@ _TROUBLE_SECONDS = 1.0
 #: How soon to ask again what became of a COMMIT that was not answered.
 _UNCERTAIN_SECONDS = 0.25
 _LONGEST_WAIT = 1.0
+#: For how long the tenants are visited that are due, before what has happened meanwhile is noted.
+_LONGEST_ROUND_SECONDS = 0.05
 
 #: What the loop can be told: the name of a tenant that may have something due, empty for any; None: just look up.
 News = queues.SimpleQueue[str | None]
@@ -209,7 +208,7 @@ class Dispatcher:
 
     def _room(self) -> int:
         """Return how many more jobs to claim now."""
-        if self._stopping or not self._keeper.ready.is_set() or self._lonely.runs(self._holdings):
+        if self._stopping or not self._keeper.ready.is_set() or self._lonely.leaves_no_room(self._holdings):
             return 0
         room = self._service.concurrency + self._prefetch.allowance() - self._holdings.unfinished_count
         if self._service.max_jobs is None:
@@ -225,11 +224,8 @@ class Dispatcher:
         if self._room() <= 0 or self._slots.waiting > self._low_water:
             return []  # in the latter case later, and then more at once
         self._refresh()
-        if self._lonely.wants_room(self._holdings, self._others_wait_for_room):
-            return []
-        if self._service.drain and not self._holdings:
-            return self._agenda.everybody()  # the last round before the end is one through all
-        return self._agenda.due()
+        lonely_in = self._lonely.waits_in
+        return self._agenda.due() if lonely_in is None else [lonely_in]
 
     def _refresh(self) -> None:
         self.session.prepare()
@@ -241,17 +237,8 @@ class Dispatcher:
         self._claimer.serve(self._agenda.served)
         self._ailing &= self._agenda.served
 
-    def _others_wait_for_room(self) -> bool:
-        """Return whether some job is due that must run alone."""
-        service = self._service
-        self.session.prepare()
-        return any(
-            self._ask(name, lambda: self._queue.waits_alone(service.job_types, service.queue_names))
-            for name in self._agenda.busy
-        )
-
     def _seconds_to_next_turn(self) -> float:
-        if self._slots.waiting:
+        if self._slots.waiting > self._low_water:
             return _PACE_SECONDS
         if self._claimer.uncertain:
             return _UNCERTAIN_SECONDS
@@ -263,15 +250,35 @@ class Dispatcher:
 
     def _visit_all(self, tenants: Sequence[str]) -> int:
         """Claim in these tenants, as far as there is room, and return how many jobs were claimed."""
+        found = self._visit_by_shares(self._scheduler, tenants) if self._scheduler else self._visit_in_turn(tenants)
+        if not found and self._service.drain and not self._holdings:
+            found = self._visit_in_turn(self._agenda.everybody())  # the last round before the end is one through all
+        return found
+
+    def _visit_by_shares(self, scheduler: Scheduler, tenants: Sequence[str]) -> int:
+        """Share the room out, and what is left by those who have fewer jobs than their share among the others."""
         found = 0
-        if self._scheduler and not (self._service.drain and not self._holdings):
-            # Whoever has fewer jobs than its share leaves room for the others, at the next turn.
-            for tenant, share in self._scheduler.share_out(self._room(), tenants).items():
-                found += self._visit(tenant, min(share, self._room())) if self._room() > 0 else 0
-            return found
+        until = time.monotonic() + _LONGEST_ROUND_SECONDS
+        competing = dict.fromkeys(tenants)
+        while (room := self._room()) > 0 and time.monotonic() < until:
+            shares = scheduler.share_out(room, list(competing))
+            if not shares:
+                break
+            for tenant, share in shares.items():
+                limit = min(share, self._room())
+                if limit <= 0:
+                    return found
+                claimed = self._visit(tenant, limit)
+                found += claimed
+                if claimed < limit:
+                    del competing[tenant]
+        return found
+
+    def _visit_in_turn(self, tenants: Sequence[str]) -> int:
+        """Share the room out evenly."""
+        found = 0
         for position, tenant in enumerate(tenants):
             room = self._room()
-            # Shared out among those that are due, so that none takes it all.
             if room > 0:
                 found += self._visit(tenant, -(-room // (len(tenants) - position)))
         return found
@@ -318,6 +325,7 @@ class Dispatcher:
 
     def _visit_failed(self, tenant: str, error: Exception, began: float) -> None:
         """A tenant's table is locked, or it is broken, or it has been deleted: the others go on."""
+        self._lonely.needs_no_room()
         self._agenda.looked(tenant, began, found=False, next_in=_TROUBLE_SECONDS)
         self._call_in_trouble(tenant, error)
 
@@ -328,20 +336,6 @@ class Dispatcher:
         if self._agenda.serves(tenant) and tenant not in self._ailing:
             events.tenant_in_trouble(tenant, error)
             self._ailing.add(tenant)
-
-    def _ask(self, tenant: str, question: Callable[[], T]) -> T | None:
-        """Ask something inside a tenant; None if it is in trouble."""
-        try:
-            with self._tenants.use(tenant), self.session.bounded():
-                return question()
-        except WEATHER as error:
-            if not is_of_one_tenant(error):
-                raise
-            self._call_in_trouble(tenant, error)
-        except Exception as error:  # noqa: BLE001 - no schema, not migrated
-            self._call_in_trouble(tenant, error)
-            drop_connection(self._queue.using)
-        return None
 
     # Giving back
 

@@ -5,12 +5,11 @@ long ones would have to wait for each other. Two deaths in a row make it, or one
 """
 
 import time
-from collections.abc import Callable
 
 from jobqueue.holdings import Holdings
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS
 
-#: A worker that has been busy for so long asks whether such a job is waiting for room.
+#: A worker that has been busy for so long asks in each tenant that it visits whether such a job waits for room.
 _ASK_SECONDS = 5.0
 #: How long it then claims nothing, so that what runs can end; after that another worker may have more luck.
 _ROOM_SECONDS = 10.0
@@ -20,33 +19,48 @@ class Lonely:
     """Belongs to a dispatcher; decides what kind of job may be claimed beside those that run."""
 
     def __init__(self) -> None:
-        self._ask_at = time.monotonic() + _ASK_SECONDS
+        self._busy_since = time.monotonic()
+        # When tenants were asked since then.
+        self._asked_at: dict[str, float] = {}
+        self._waits_in: str | None = None
         self._room_until = float("-inf")
 
-    def runs(self, holdings: Holdings) -> bool:
-        """Return whether such a job runs: nothing may be claimed beside it."""
+    def leaves_no_room(self, holdings: Holdings) -> bool:
+        """Return whether to claim nothing now: such a job runs, or room is being made for one that waits."""
+        if not holdings:
+            self._busy_since = time.monotonic()
+            self._asked_at.clear()
+            return False
+        return self.waits_in is not None or self._runs(holdings)
+
+    def _runs(self, holdings: Holdings) -> bool:
         only = holdings.only  # it was claimed when nothing else was held
         return only is not None and only.job.worker_deaths >= RUN_ALONE_AFTER_DEATHS
+
+    @property
+    def waits_in(self) -> str | None:
+        """The tenant in which one waits for room; None: nowhere, as far as is known."""
+        return self._waits_in if time.monotonic() < self._room_until else None
 
     def choice(self, holdings: Holdings) -> bool | None:
         """Return the kind of jobs to claim, as ``claims.Wanted`` has it in ``alone``."""
         if holdings:
             return False
-        return True if time.monotonic() < self._room_until else None
+        return None if self.waits_in is None else True
+
+    def asks(self, tenant: str) -> bool:
+        """Return whether it is time to ask in a tenant whether one waits there; the answer comes in ``waits``."""
+        now = time.monotonic()
+        if now - max(self._busy_since, self._asked_at.get(tenant, self._busy_since)) < _ASK_SECONDS:
+            return False
+        self._asked_at[tenant] = now
+        return True
+
+    def waits(self, tenant: str) -> None:
+        """Note that one waits in a tenant: room is made for a while."""
+        self._waits_in = tenant
+        self._room_until = self._busy_since = time.monotonic() + _ROOM_SECONDS
 
     def needs_no_room(self) -> None:
-        """Note that none is waiting any more."""
+        """Note that none waits any more."""
         self._room_until = float("-inf")
-
-    def wants_room(self, holdings: Holdings, one_waits: Callable[[], bool]) -> bool:
-        """Return whether to claim nothing now: one runs, or room is being made for one that waits."""
-        now = time.monotonic()
-        if not holdings:
-            self._ask_at = now + _ASK_SECONDS
-            return False
-        if self.runs(holdings):
-            return True
-        if now >= self._ask_at:
-            self._ask_at = now + _ROOM_SECONDS + _ASK_SECONDS
-            self._room_until = now + _ROOM_SECONDS if one_waits() else float("-inf")
-        return now < self._room_until

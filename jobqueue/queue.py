@@ -175,10 +175,6 @@ class Queue:
             heeds_signs=conf().sign_of_life_grace is not None,
         )
 
-    def waits_alone(self, job_types: Sequence[str] | None = None, queue_names: Sequence[str] | None = None) -> bool:
-        """Return whether a job is due that is to run alone in its process."""
-        return claims.waits_alone(self.using, Wanted(job_types, queue_names, alone=True))
-
     # What a worker says about the jobs it holds
 
     def complete(self, job: ProcessingJob, result: Any = None) -> None:

@@ -277,6 +277,8 @@ def read_counts(using: str, limit: int) -> tuple[int, int, int, datetime | None,
         return pending, processing, dead, oldest, about
 
 
+#: More deaths than a job can have seen: none is left out for them.
+ANY_NUMBER_OF_DEATHS = 2**15
 _CLAIM_ORDER = "priority DESC, available_at, id"
 _DUE = """
 places (job_type, queue_name, priority, after_at, after_id) AS MATERIALIZED ({places}),
@@ -301,15 +303,28 @@ next AS (
         ORDER BY available_at LIMIT 1
     ) AS job
 )
-SELECT (SELECT seconds FROM next),
-       array_agg(job_type ORDER BY {order}), array_agg(queue_name ORDER BY {order}),
-       array_agg(priority ORDER BY {order}), array_agg(worker_deaths ORDER BY {order})
-FROM due
 """
+_FOUND = f"""
+SELECT (SELECT seconds FROM next),
+       array_agg(job_type ORDER BY {_CLAIM_ORDER}), array_agg(queue_name ORDER BY {_CLAIM_ORDER}),
+       array_agg(priority ORDER BY {_CLAIM_ORDER}), array_agg(worker_deaths ORDER BY {_CLAIM_ORDER})
+FROM due
+"""  # noqa: S608 - made of constants
 _LANES = f"lanes AS ({_LANES_OF_TYPES}), {_DUE.format(places=_FRONT, order=_CLAIM_ORDER)}"
-_LOOK_AT_TYPES = f"WITH RECURSIVE types (job_type) AS ({_GIVEN_TYPES}), {_LANES}"
-_LOOK_AT_ALL_TYPES = f"WITH RECURSIVE types (job_type) AS ({_ALL_TYPES}), {_LANES}"
-_LOOK_BEHIND_MARKS = f"WITH {_DUE.format(places=_MARKED, order=_CLAIM_ORDER)}"
+_LOOK_AT_TYPES = f"WITH RECURSIVE types (job_type) AS ({_GIVEN_TYPES}), {_LANES} {_FOUND}"
+_LOOK_AT_ALL_TYPES = f"WITH RECURSIVE types (job_type) AS ({_ALL_TYPES}), {_LANES} {_FOUND}"
+_LOOK_BEHIND_MARKS = f"WITH {_DUE.format(places=_MARKED, order=_CLAIM_ORDER)} {_FOUND}"
+
+#: Beginning of a statement: ``due`` has a row if any job is due, ``next`` the seconds to the next one that is not.
+FIRST_DUE = f"WITH RECURSIVE types (job_type) AS ({_ALL_TYPES}), {_LANES}"
+FIRST_DUE_PARAMETERS: dict[str, Any] = {
+    "limit": 1,
+    "deaths_below": ANY_NUMBER_OF_DEATHS,
+    "queue_names": None,
+    "but_types": [],
+    "but_queues": [],
+    "but_priorities": [],
+}
 
 
 def look_for_due_jobs(

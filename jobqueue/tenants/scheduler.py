@@ -10,8 +10,9 @@ import heapq
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-#: What a job is expected to take before one has ended, in seconds; and the weight of one more job in the average.
+#: What a job is expected to take before any has ended, in seconds; and the weight of one more job in the average.
 _FIRST_GUESS_SECONDS = 0.05
 _WEIGHT_OF_NEWEST = 0.2
 _SHORTEST_SECONDS = 1e-4
@@ -21,8 +22,7 @@ QUANTUM_SECONDS = 0.025
 _MOST_ACCOUNTS = 20_000
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A tenant in which something may be due."""
 
     name: str
@@ -85,6 +85,8 @@ class FairShares:
         self._caps = caps or {}
         self._accounts: defaultdict[str, _Account] = defaultdict(_Account)
         self._competing: set[str] = set()
+        # What a job takes on average, whosever it is: expected of a tenant of whom none has ended.
+        self._job_seconds = _FIRST_GUESS_SECONDS
         # Where the least of those who compete stood at the last sharing: nobody falls behind it by idling.
         self._floor = 0.0
 
@@ -113,6 +115,7 @@ class FairShares:
         charged = account.charged.popleft() if account.charged else 0.0
         account.had += (seconds - charged) / self._weight(name)
         seconds = max(seconds, _SHORTEST_SECONDS)
+        self._job_seconds += _WEIGHT_OF_NEWEST * (seconds - self._job_seconds)
         average = account.job_seconds
         account.job_seconds = seconds if average is None else average + _WEIGHT_OF_NEWEST * (seconds - average)
 
@@ -129,7 +132,7 @@ class FairShares:
         return Candidate(name, account.had, self._expected(account), self._weight(name), room)
 
     def _expected(self, account: _Account) -> float:
-        return _FIRST_GUESS_SECONDS if account.job_seconds is None else account.job_seconds
+        return self._job_seconds if account.job_seconds is None else account.job_seconds
 
     def _weight(self, name: str) -> float:
         return self._weights.get(name, 1.0)

@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from jobqueue.claims import Wanted, waits_alone
 from jobqueue.exceptions import InvalidJob
 from jobqueue.queue import Queue
 from tests.jobqueue.conftest import Start
@@ -52,10 +53,10 @@ def test_a_job_that_must_run_alone_waits_too(queue: Queue, jobs: Jobs) -> None:
     assert row(job).worker_deaths == 3
 
     queue.pause("default")
-    assert not queue.waits_alone()
+    assert not waits_alone(queue.using, Wanted())
     assert queue.dequeue_many("w1", 1, alone=True) == []
     queue.resume("default")
-    assert queue.waits_alone()
+    assert waits_alone(queue.using, Wanted())
 
 
 @pytest.mark.parametrize("name", ["", "x" * 101, "nul\0"])
