@@ -69,6 +69,10 @@ class Migrator:
         state.apps  # noqa: B018 - renders the models, which each schema's copy then has already
         return state
 
+    def prepare(self) -> None:
+        """Make what all runs share; each would make it else at its first."""
+        _ = self._state
+
     def run(self, schema_name: str, *, fake: bool = False, fake_initial: bool = False, **options: Any) -> None:
         """Carry out the plan in one schema, each migration in a transaction of its own.
 

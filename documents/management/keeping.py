@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.template.defaultfilters import filesizeformat
 
 from dms_project.tenancy import PUBLIC, fleet, use
+from dms_project.tenancy.management.progress import Progress
 from documents.conf import conf
-from documents.management.progress import Progress
 from documents.management.terms import duration, errors_in_a_line, existing
 from documents.models import Document
 from documents.purge import purge_older_than

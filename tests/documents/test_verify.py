@@ -167,7 +167,7 @@ def test_a_document_that_is_deleted_meanwhile_is_no_problem(
 def test_on_a_terminal_a_bar_shows_how_far_it_is_and_goes_again(
     api: Api, local_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("documents.management.progress._PAUSE_SECONDS", -1)
+    monkeypatch.setattr("dms_project.tenancy.management.progress._PAUSE_SECONDS", -1)
     for number in range(4):
         api.upload(b"%d" % number)
     _, err = documents("verify", terminal=True)

@@ -53,7 +53,7 @@ class TestFailure:
         assert list(fleet.shelf_migrations().values()) == [4, 4, 4, 4, 2, 2, 2, 2, 2, 2]
 
         fleet.sql(f"DELETE FROM {FIFTH}.shelves_shelf WHERE load > 100")
-        assert fleet.manage("migrate", "-v0").returncode == 0
+        assert fleet.manage("migrate", "--parallel", "3", "-v0").returncode == 0
         assert set(fleet.shelf_migrations().values()) == {4}
 
     def test_a_killed_migrate_leaves_whole_migrations_and_is_taken_up_by_the_next(self, fleet, tmp_path):
@@ -87,14 +87,22 @@ class TestFailure:
         assert fleet.manage("migrate", "-v0").returncode == 0
         assert set(fleet.shelf_migrations().values()) == {4}
 
-    def test_a_tenant_without_a_schema_is_named(self, fleet):
+    def test_told_to_keep_going_it_migrates_all_others_several_at_once_and_names_those_that_failed(self, fleet):
         fleet.sql(f"DROP SCHEMA {FIFTH} CASCADE")
-        failed = fleet.manage("migrate")
+        overload(fleet, SEVENTH)
+        failed = fleet.manage("migrate", "--keep-going", "--parallel", "3")
         assert failed.returncode == 1
-        assert f"Stopped at {FIFTH}: its schema is missing" in failed.stderr
+        assert f"Failed at {FIFTH}: its schema is missing" in failed.stderr
         assert f"manage.py tenant delete {FIFTH}" in failed.stderr
+        assert f"Failed at {SEVENTH}, shelves.0003_limit_load: check constraint" in failed.stderr
+        assert (
+            f"CommandError: Failed: {FIFTH}, {SEVENTH}.\nMigrated: public, t01, t02, t03, t04, t06, t08"
+            in failed.stderr
+        )
+        assert "t10: migrated" in failed.stdout
         assert fleet.sql("SELECT 1 FROM pg_namespace WHERE nspname = 't05'") == []
         assert fleet.manage("tenant", "delete", FIFTH, "--yes").returncode == 0
+        fleet.sql(f"DELETE FROM {SEVENTH}.shelves_shelf WHERE load > 100")
         assert fleet.manage("migrate", "-v0").returncode == 0
 
 

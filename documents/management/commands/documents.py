@@ -7,11 +7,11 @@ from django.core.management.base import CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat
 
 from dms_project.tenancy import PUBLIC, fleet, use
+from dms_project.tenancy.management.progress import Progress
 from dms_project.tenancy.names import listed
 from documents.conf import conf
 from documents.management.intake import IntakeVerbs, add_intake_verbs
 from documents.management.keeping import KeepingVerbs, add_keeping_verbs
-from documents.management.progress import Progress
 from documents.management.reports import JsonReport, TextReport
 from documents.management.terms import duration, errors_in_a_line
 from documents.models import DocumentVersion
