@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from environs import EnvError
+from dms_project.environment import InvalidEnvironment
 
 
 @contextmanager
@@ -13,8 +13,8 @@ def one_line_errors() -> Iterator[None]:
     """End the process with status 1 and one line if the settings refuse the environment, or the database is away."""
     try:
         yield
-    except EnvError as error:
-        sys.exit(f"error: {str(error).rstrip('.')}; see docs/reference/environment.md")
+    except InvalidEnvironment as error:
+        sys.exit(f"error: {error}; see docs/reference/environment.md")
     except BrokenPipeError:  # whoever read the output has enough, as `head` has; nothing may be written any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -4,15 +4,15 @@ import os
 from typing import Any
 
 from django.conf import settings
-from environs import Env, validate
 
 from dms_project.env import one_line_errors
+from dms_project.environment import Environment
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dms_project.settings")
 
 with one_line_errors():
     # Loopback only: in production a proxy with TLS stands in front. `--bind` names another address.
-    bind = f"127.0.0.1:{Env().int('PORT', 8000, validate=validate.Range(min=1, max=65535))}"
+    bind = f"127.0.0.1:{Environment().integer('PORT', 8000, least=1, most=65535)}"
     threads = settings.DMS_WEB_THREADS
 
 worker_class = "gthread"

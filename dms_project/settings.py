@@ -6,21 +6,21 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from environs import Env, EnvError, EnvValidationError, validate
+from dms_project.environment import Environment, InvalidEnvironment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 
-env = Env()
+env = Environment()
 if "DATABASE_URL" not in os.environ:
-    # What `make run` set up in this clone, so that manage.py works beside it without exporting anything.
-    env.read_env(str(VAR_DIR / "development.env"), recurse=False)
+    from dotenv import load_dotenv
 
-DEBUG = env.bool("DJANGO_DEBUG", False)
+    # What `make run` set up in this clone, so that manage.py works beside it without exporting anything.
+    load_dotenv(VAR_DIR / "development.env")
+
+DEBUG = env.boolean("DJANGO_DEBUG", False)
 SECRET_KEY = (
-    env.str("DJANGO_SECRET_KEY", "insecure-development-key")
-    if DEBUG
-    else env.str("DJANGO_SECRET_KEY", validate=validate.Length(min=50))
+    env.text("DJANGO_SECRET_KEY", "insecure-development-key") if DEBUG else env.text("DJANGO_SECRET_KEY", least=50)
 )
 ALLOWED_HOSTS = ["*"]  # the tenancy middleware answers 404 to a host that nobody has
 
@@ -28,7 +28,7 @@ ALLOWED_HOSTS = ["*"]  # the tenancy middleware answers 404 to a host that nobod
 
 TENANCY_PUBLIC_APPS = ["tenancy"]
 TENANCY_TENANT_APPS = ["documents"]
-TENANCY_SESSION_POOLER = env.bool("DMS_SESSION_POOLER", False)
+TENANCY_SESSION_POOLER = env.boolean("DMS_SESSION_POOLER", False)
 
 INSTALLED_APPS = [
     "dms_project.tenancy",
@@ -95,19 +95,17 @@ TEMPLATES = [
 FILE_UPLOAD_HANDLERS = ["documents.uploads.DocumentUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # everything in a request but its files
 DATA_UPLOAD_MAX_NUMBER_FILES = 10
-DMS_MAX_UPLOAD_BYTES = env.int("DMS_MAX_UPLOAD_BYTES", 2 * 1024**3, validate=validate.Range(min=1))
+DMS_MAX_UPLOAD_BYTES = env.integer("DMS_MAX_UPLOAD_BYTES", 2 * 1024**3, least=1)
 
 # Whoever has it may read /metrics from other machines, too.
-DMS_METRICS_TOKEN = env.str("DMS_METRICS_TOKEN", None, validate=validate.Length(min=20))
+DMS_METRICS_TOKEN = env.text("DMS_METRICS_TOKEN", "", least=20)
 # Of these a few are kept for probes (dms_project/wsgi.py); each of the others may hold a database connection.
-DMS_WEB_THREADS = env.int("DMS_WEB_THREADS", 16, validate=validate.Range(min=5))
-DMS_OPERATORS_HOST = env.str("DMS_OPERATORS_HOST", "localhost")
+DMS_WEB_THREADS = env.integer("DMS_WEB_THREADS", 16, least=5)
+DMS_OPERATORS_HOST = env.text("DMS_OPERATORS_HOST", "localhost")
 
 # --- Database --------------------------------------------------------------------------------------------------------
 
-DATABASES: dict[str, Any] = {"default": env.dj_db_url("DATABASE_URL", conn_max_age=60, conn_health_checks=True)}
-if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-    raise EnvValidationError('Environment variable "DATABASE_URL" invalid: it must begin with postgresql://.', [])
+DATABASES: dict[str, Any] = {"default": env.database("DATABASE_URL", conn_max_age=60, conn_health_checks=True)}
 DATABASES["default"]["ENGINE"] = "dms_project.tenancy.postgresql"
 # A server that is gone or unreachable is noticed within seconds, so that nobody's thread waits for minutes.
 DATABASES["default"]["OPTIONS"] = {
@@ -136,47 +134,42 @@ JOBQUEUE = {
 
 # --- Files -----------------------------------------------------------------------------------------------------------
 
-
-def _duration(name: str, default: timedelta, least: timedelta) -> timedelta:
-    return env.timedelta(name, default, validate=validate.Range(min=least))
-
-
 # How long a call of the store may take, whatever hangs. A file's bytes have as much time more as this rate gives them.
-DMS_STORAGE_TIMEOUT = _duration("DMS_STORAGE_TIMEOUT", timedelta(seconds=20), least=timedelta(seconds=1))
-DMS_STORAGE_MIN_RATE = env.int("DMS_STORAGE_MIN_RATE", 256 * 1024, validate=validate.Range(min=1))
+DMS_STORAGE_TIMEOUT = env.duration("DMS_STORAGE_TIMEOUT", timedelta(seconds=20), least=timedelta(seconds=1))
+DMS_STORAGE_MIN_RATE = env.integer("DMS_STORAGE_MIN_RATE", 256 * 1024, least=1)
 # Of users who are in none of the groups that are called like roles.
-DMS_DEFAULT_ROLE = env.str("DMS_DEFAULT_ROLE", "editor", validate=validate.OneOf(["reader", "editor", "admin"]))
-DMS_TRASH_RETENTION = _duration("DMS_TRASH_RETENTION", timedelta(days=30), least=timedelta(0))
-DMS_OCR_LANGUAGES = env.str("DMS_OCR_LANGUAGES", "deu+eng", validate=validate.Regexp(r"([A-Za-z_]+(\+[A-Za-z_]+)*)?$"))
-DMS_OCR_TIMEOUT = _duration("DMS_OCR_TIMEOUT", timedelta(minutes=30), least=timedelta(seconds=10))
-DMS_ORPHAN_GRACE = _duration("DMS_ORPHAN_GRACE", timedelta(hours=24), least=timedelta(minutes=1))
+DMS_DEFAULT_ROLE = env.choice("DMS_DEFAULT_ROLE", "editor", ["reader", "editor", "admin"])
+DMS_TRASH_RETENTION = env.duration("DMS_TRASH_RETENTION", timedelta(days=30), least=timedelta(0))
+DMS_OCR_LANGUAGES = env.matching(
+    "DMS_OCR_LANGUAGES", "deu+eng", r"([A-Za-z_]+(\+[A-Za-z_]+)*)?", "names of Tesseract's languages joined by +"
+)
+DMS_OCR_TIMEOUT = env.duration("DMS_OCR_TIMEOUT", timedelta(minutes=30), least=timedelta(seconds=10))
+DMS_ORPHAN_GRACE = env.duration("DMS_ORPHAN_GRACE", timedelta(hours=24), least=timedelta(minutes=1))
 
 
 def _documents_storage() -> dict[str, Any]:
-    bucket = env.str("DMS_S3_BUCKET", "")
+    bucket = env.text("DMS_S3_BUCKET", "")
     if not bucket:
-        location = env.str("DMS_STORAGE_DIR", str(VAR_DIR / "storage"))
+        location = env.text("DMS_STORAGE_DIR", str(VAR_DIR / "storage"))
         return {
             "BACKEND": "django.core.files.storage.FileSystemStorage",
             "OPTIONS": {"location": location, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
         }
     from botocore.config import Config
 
-    keys = {name: env.str(name, "") for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    keys = {name: env.text(name, "") for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
     if any(keys.values()) and not all(keys.values()):
         missing = next(name for name, value in keys.items() if not value)
-        raise EnvError(f'Environment variable "{missing}" not set, but the other key is')
-    checksums: Any = env.str(
-        "DMS_S3_CHECKSUMS", "when_required", validate=validate.OneOf(["when_required", "when_supported"])
-    )
-    connect = _duration("DMS_S3_CONNECT_TIMEOUT", timedelta(seconds=3), least=timedelta(seconds=1))
-    read = _duration("DMS_S3_READ_TIMEOUT", timedelta(seconds=8), least=timedelta(seconds=1))
-    attempts = env.int("DMS_S3_ATTEMPTS", 2, validate=validate.Range(min=1))
+        raise InvalidEnvironment(missing, "is not set, but the other key is")
+    checksums: Any = env.choice("DMS_S3_CHECKSUMS", "when_required", ["when_required", "when_supported"])
+    connect = env.duration("DMS_S3_CONNECT_TIMEOUT", timedelta(seconds=3), least=timedelta(seconds=1))
+    read = env.duration("DMS_S3_READ_TIMEOUT", timedelta(seconds=8), least=timedelta(seconds=1))
+    attempts = env.integer("DMS_S3_ATTEMPTS", 2, least=1)
     return {
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {
             "bucket_name": bucket,
-            "endpoint_url": env.str("DMS_S3_ENDPOINT_URL", None, validate=validate.URL(require_tld=False)),
+            "endpoint_url": env.url("DMS_S3_ENDPOINT_URL"),
             # Without keys boto3 looks where it always does: an instance role, a profile.
             "access_key": keys["AWS_ACCESS_KEY_ID"] or None,
             "secret_key": keys["AWS_SECRET_ACCESS_KEY"] or None,
@@ -222,7 +215,7 @@ if not DEBUG:
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
     SECURE_SSL_REDIRECT = True
-    SECURE_HSTS_SECONDS = env.int("DMS_HSTS_SECONDS", 365 * 24 * 3600, validate=validate.Range(min=1))
+    SECURE_HSTS_SECONDS = env.integer("DMS_HSTS_SECONDS", 365 * 24 * 3600, least=1)
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SILENCED_SYSTEM_CHECKS = ["security.W021"]  # preloading binds a whole domain: its owner's decision, not ours
 
@@ -233,7 +226,7 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 AUTHENTICATION_BACKENDS = ["dms_project.logins.throttle.Throttle", "django.contrib.auth.backends.ModelBackend"]
 # A header in which the proxy in front puts the client's address, replacing any that came. None: nobody is in front.
-DMS_CLIENT_ADDRESS_HEADER = env.str("DMS_CLIENT_ADDRESS_HEADER", "")
+DMS_CLIENT_ADDRESS_HEADER = env.text("DMS_CLIENT_ADDRESS_HEADER", "")
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
@@ -250,8 +243,8 @@ LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-LOG_LEVEL = env.str("DMS_LOG_LEVEL", "INFO", validate=validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]))
-LOG_FORMAT = env.str("DMS_LOG_FORMAT", "text", validate=validate.OneOf(["text", "json"]))
+LOG_LEVEL = env.choice("DMS_LOG_LEVEL", "INFO", ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+LOG_FORMAT = env.choice("DMS_LOG_FORMAT", "text", ["text", "json"])
 LOGGING_CONFIG = "dms_project.logs.configure"
 LOGGING = {
     "version": 1,

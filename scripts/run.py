@@ -14,9 +14,8 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from environs import Env, validate
-
 from dms_project.env import one_line_errors
+from dms_project.environment import Environment
 from scripts.demo import LOGINS, OPERATOR, TENANTS, Login
 from scripts.leash import leashed
 from scripts.postgres import EmbeddedPostgres, PostgresError
@@ -30,9 +29,8 @@ PROGRAMS = ("setup", "postgres", "web", "worker")
 
 
 def main() -> None:
-    env = Env()
     with one_line_errors():
-        port = env.int("PORT", 8000, validate=validate.Range(min=1, max=65535))
+        port = Environment().integer("PORT", 8000, least=1, most=65535)
         VAR.mkdir(mode=0o700, exist_ok=True)
         lock = _only_one_per_clone()
         _refuse_taken(port)

@@ -50,7 +50,6 @@ LIBRARIES = (
     "django.views.generic",
     "django.views.i18n",
     "dj_database_url",
-    "environs",
     "importlib.metadata",
     "psycopg.types.hstore",
     "puremagic",

@@ -50,7 +50,7 @@ print(jobqueue.__file__)
 print(*[error for error in run_checks() if error.id.startswith("jobqueue")])
 print(*sorted(registered()))
 loaded = {name.partition(".")[0] for name in sys.modules}
-print(*sorted(loaded & {"documents", "dms_project", "tests", "pytest", "environs", "psutil", "boto3"}))
+print(*sorted(loaded & {"documents", "dms_project", "tests", "pytest", "dotenv", "psutil", "boto3"}))
 """
 
 

@@ -2,11 +2,11 @@
 
 import os
 
-from environs import Env
+import dj_database_url
 
 SECRET_KEY = "a project for tests"
 USE_TZ = True
-DATABASES = {"default": Env().dj_db_url("DATABASE_URL")}
+DATABASES = {"default": dj_database_url.config()}
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",
