@@ -40,8 +40,9 @@ _NOT_READY_SECONDS = 0.02
 _PACE_SECONDS = 0.01
 #: Claims that wait for a thread while for so long no job has ended are given back: others may be idle.
 _STUCK_SECONDS = 0.25
-#: How soon a tenant in trouble is looked into again.
+#: How soon a tenant in trouble is looked into again: twice as long after each look, up to so much.
 _TROUBLE_SECONDS = 1.0
+_MOST_TROUBLE_SECONDS = 8.0
 #: How soon to ask again what became of a COMMIT that was not answered.
 _UNCERTAIN_SECONDS = 0.25
 _LONGEST_WAIT = 1.0
@@ -93,7 +94,8 @@ class Dispatcher:
         # More is claimed when no more than so many wait for a thread; whether that has been rung for.
         self._low_water = 0
         self._rung = False
-        self._ailing: set[str] = set()
+        # The tenants in trouble, and after how many seconds to look into each again.
+        self._ailing: dict[str, float] = {}
         # Plain flags, since a signal handler sets them: an Event's lock may be held by the code it interrupts.
         self._stopping = False
         self._giving_back = False
@@ -111,6 +113,11 @@ class Dispatcher:
     def running(self) -> int:
         """How many jobs are being run."""
         return max(0, self._holdings.unfinished_count - self._slots.waiting)
+
+    @property
+    def held(self) -> int:
+        """How many jobs it holds: those that run or wait, and those whose ending is not on record."""
+        return len(self._holdings)
 
     @property
     def hanging(self) -> int:
@@ -235,7 +242,7 @@ class Dispatcher:
 
     def _serve(self) -> None:
         self._claimer.serve(self._agenda.served)
-        self._ailing &= self._agenda.served
+        self._ailing = {name: wait for name, wait in self._ailing.items() if name in self._agenda.served}
 
     def _seconds_to_next_turn(self) -> float:
         if self._slots.waiting > self._low_water:
@@ -298,11 +305,14 @@ class Dispatcher:
                 raise
             self._visit_failed(tenant, error, began)
             return 0
-        except Exception as error:  # noqa: BLE001 - no schema, not migrated
+        except DatabaseError as error:  # not migrated
+            self._visit_failed(tenant, error, began)
+            return 0
+        except Exception as error:  # noqa: BLE001 - no schema, or worse
             drop_connection(self._queue.using)
             self._visit_failed(tenant, error, began)
             return 0
-        self._ailing.discard(tenant)
+        self._ailing.pop(tenant, None)
         if limit:
             self._submit(tenant, claimed)
             self._agenda.looked(tenant, began, found=bool(claimed.jobs), next_in=_next_in(claimed))
@@ -326,16 +336,16 @@ class Dispatcher:
     def _visit_failed(self, tenant: str, error: Exception, began: float) -> None:
         """A tenant's table is locked, or it is broken, or it has been deleted: the others go on."""
         self._lonely.needs_no_room()
-        self._agenda.looked(tenant, began, found=False, next_in=_TROUBLE_SECONDS)
-        self._call_in_trouble(tenant, error)
-
-    def _call_in_trouble(self, tenant: str, error: Exception) -> None:
+        wait = self._ailing.get(tenant, _TROUBLE_SECONDS)
+        self._agenda.looked(tenant, began, found=False, next_in=wait)
         self.session.prepare()
         self._agenda.reread()  # it may have been deleted
         self._serve()
-        if self._agenda.serves(tenant) and tenant not in self._ailing:
+        if not self._agenda.serves(tenant):
+            return
+        if tenant not in self._ailing:
             events.tenant_in_trouble(tenant, error)
-            self._ailing.add(tenant)
+        self._ailing[tenant] = min(2 * wait, _MOST_TROUBLE_SECONDS)
 
     # Giving back
 
@@ -403,7 +413,7 @@ class Dispatcher:
                 return
             if news is not None:
                 self._agenda.wake(news)
-            if news is None or not self._slots.waiting:
+            if news is None or self._slots.waiting <= self._low_water:
                 until = float("-inf")  # take what else has come, and go
 
 

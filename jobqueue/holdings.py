@@ -44,8 +44,8 @@ class Holdings:
         with self._lock:
             return next(iter(self._held)) if len(self._held) == 1 else None
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
+    def __len__(self) -> int:
+        return len(self._held)
 
     def take(self, claims: Iterable[Claim]) -> None:
         """Note what was claimed."""

@@ -16,8 +16,9 @@ logger = logging.getLogger("jobqueue.worker")
 
 #: How often the worker looks after its loops.
 LOOK_SECONDS = 0.25
-#: How long a statement of the worker's own waits for a lock: a migration, say, may hold a tenant's table.
-_LOCK_TIMEOUT = "1s"
+#: How long a statement of the worker's own waits for a lock: a migration, say, may hold a tenant's table, and all
+#: other tenants wait meanwhile.
+_LOCK_TIMEOUT = "200ms"
 _LONGEST_PATIENCE = timedelta(seconds=30)
 #: Why a loop can't go on, though its connection is in order.
 READ_ONLY = "the server is read-only: a standby, or one that was replaced"
@@ -138,6 +139,6 @@ def is_of_one_tenant(error: Error) -> bool:
     return passes_by(error) or state == "57014" or state[:2] in ("54", "XX")
 
 
-def passes_by(error: Error) -> bool:
+def passes_by(error: Exception) -> bool:
     """Return whether a tenant's table was locked for too long, or the disk is full on which it lies."""
     return isinstance(error.__cause__, errors.LockNotAvailable | errors.DiskFull)

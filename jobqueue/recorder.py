@@ -8,6 +8,7 @@ import queue as queues
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
 
@@ -25,9 +26,39 @@ from jobqueue.weather import WEATHER, Weather
 
 #: How often endings are recorded while the threads have enough to do; others see an ending so much later.
 _PACE_SECONDS = 0.01
-#: How soon what could not be written is tried again: because a row is locked, or for another reason.
+#: How soon what could not be written is tried again: because something is locked, or for another reason.
 _LOCKED_SECONDS = 0.25
 _TROUBLE_SECONDS = 1.0
+#: Where so many in a row can't be written, the others aren't tried until the next time: it is the tenant's trouble.
+_ENOUGH_FAILURES = 2
+
+
+@dataclass
+class _Unrecorded:
+    """The endings of one tenant that are not on record."""
+
+    endings: list[Ending] = field(default_factory=list)
+    #: Those that failed by themselves, and since when: they are no longer written together with others.
+    apart: dict[Claim, float] = field(default_factory=dict)
+    #: When to try again: all of them, and those apart.
+    again_at: float = 0.0
+    apart_again_at: float = 0.0
+    #: Whether the log has it that some can't be written.
+    told: bool = False
+
+    @property
+    def together(self) -> list[Ending]:
+        """Those that nothing is known to be wrong with."""
+        return [ending for ending in self.endings if ending.claim not in self.apart]
+
+    def put_last(self, ending: Ending) -> None:
+        self.endings.remove(ending)
+        self.endings.append(ending)
+
+    def forget(self, claims: set[Claim]) -> None:
+        self.endings = [ending for ending in self.endings if ending.claim not in claims]
+        for claim in claims & self.apart.keys():
+            del self.apart[claim]
 
 
 class Recorder:
@@ -61,9 +92,7 @@ class Recorder:
         self.session = OwnSession(
             queue.using, "recorder", queue.stale_lock_after, pooled=conf().sign_of_life_grace is None
         )
-        self._unrecorded: defaultdict[str, list[Ending]] = defaultdict(list)
-        # Since when an ending can't be written.
-        self._in_trouble_since: dict[Claim, float] = {}
+        self._unrecorded: defaultdict[str, _Unrecorded] = defaultdict(_Unrecorded)
         self._bell: queues.SimpleQueue[None] = queues.SimpleQueue()
         self._resting = False
         self._done = False
@@ -96,14 +125,15 @@ class Recorder:
         """Record what has ended, and return the seconds until the next turn; None: when something ends."""
         self._resting = False
         for ending in self._holdings.endings():
-            self._unrecorded[ending.claim.tenant].append(ending)
+            self._unrecorded[ending.claim.tenant].endings.append(ending)
         if self._keeper.ready.is_set():
             self.session.follow(self._keeper.outages)
-        for tenant in list(self._unrecorded):
-            self.session.prepare()
-            self._record(tenant)
+        # Those in trouble last: they may cost time.
+        for tenant in sorted(self._unrecorded, key=lambda name: self._unrecorded[name].again_at):
+            if self._unrecorded[tenant].again_at <= time.monotonic():
+                self._record(tenant, self._unrecorded[tenant])
         if self._unrecorded:
-            return _TROUBLE_SECONDS if self._in_trouble_since else _LOCKED_SECONDS
+            return _LOCKED_SECONDS
         return _PACE_SECONDS if self._busy() else None
 
     def _wait(self, seconds: float | None) -> None:
@@ -120,71 +150,90 @@ class Recorder:
 
     # One tenant
 
-    def _record(self, tenant: str) -> None:
+    def _record(self, tenant: str, unrecorded: _Unrecorded) -> None:
+        together = unrecorded.together
+        error = self._write(tenant, together)
+        if error is None:
+            unrecorded.again_at = 0.0
+        elif passes_by(error):
+            unrecorded.again_at = time.monotonic() + _LOCKED_SECONDS
+            return
+        else:  # one of them can't be written, or none
+            now = time.monotonic()
+            unrecorded.apart |= {ending.claim: now for ending in together}
+            unrecorded.apart_again_at = now
+        if unrecorded.apart and unrecorded.apart_again_at <= time.monotonic():
+            self._record_apart(tenant, unrecorded)
+
+    def _record_apart(self, tenant: str, unrecorded: _Unrecorded) -> None:
+        """Write each by itself; whoever can't be written comes last the next time."""
+        failures, recorded_some = 0, False
+        trouble: Exception | None = None
+        for ending in [ending for ending in unrecorded.endings if ending.claim in unrecorded.apart]:
+            error = self._write(tenant, [ending])
+            if error is None:
+                failures, recorded_some = 0, True
+                continue
+            unrecorded.put_last(ending)
+            trouble = error
+            failures += 1
+            if failures == _ENOUGH_FAILURES:
+                break
+        unrecorded.apart_again_at = time.monotonic() + _TROUBLE_SECONDS
+        if trouble is not None:
+            if not recorded_some:
+                unrecorded.again_at = unrecorded.apart_again_at
+            self._call_in_trouble(tenant, unrecorded, trouble)
+
+    def _write(self, tenant: str, endings: Sequence[Ending]) -> Exception | None:
+        """Write endings down; return what keeps these from being written, and perhaps all of the tenant's.
+
+        Raises:
+            django.db.Error: The connection is in trouble.
+        """
+        if not endings:
+            return None
+        self.session.prepare()
         try:
-            self._write(tenant, self._unrecorded[tenant])
+            with self._tenants.use(tenant), self.session.transaction():
+                recorded = record(self._queue, endings)
         except WEATHER as error:
             if not is_of_one_tenant(error):
                 raise
-            self._record_one_by_one(tenant, error)
-        except Exception as error:  # noqa: BLE001 - no schema, not migrated, an ending that can't be written
+            return error
+        except DatabaseError as error:  # no such table, not migrated, a value that the database refuses
+            return error
+        except Exception as error:  # noqa: BLE001 - no schema, or worse
             drop_connection(self._queue.using)
-            self._record_one_by_one(tenant, error)
-
-    def _write(self, tenant: str, endings: Sequence[Ending]) -> None:
-        with self._tenants.use(tenant), self.session.transaction():
-            recorded = record(self._queue, endings)
+            return error
         self._settle(tenant, recorded.ended)
         recorded.tell()
+        return None
 
     def _settle(self, tenant: str, ended: set[Claim]) -> None:
         """Forget what is on record, or never will be."""
-        left = [ending for ending in self._unrecorded.pop(tenant) if ending.claim not in ended]
-        if left:
-            self._unrecorded[tenant] = left
-        for claim in ended & self._in_trouble_since.keys():
-            del self._in_trouble_since[claim]
+        unrecorded = self._unrecorded[tenant]
+        unrecorded.forget(ended)
+        if not unrecorded.endings:
+            del self._unrecorded[tenant]
         self._keeper.drop(ended)
         self._holdings.settle(ended)
         if not self._holdings:
             self._told()
 
-    def _record_one_by_one(self, tenant: str, error: Exception) -> None:
-        """One ending can't be written, or none: the tenant's table is locked, or missing for a moment.
-
-        Of those that wait for a lock or for room on a disk one is tried, and comes last then.
-        """
-        for ending in self._unrecorded[tenant].copy():
-            try:
-                self.session.prepare()
-                self._write(tenant, [ending])
-            except WEATHER as trouble:
-                if not is_of_one_tenant(trouble):
-                    raise
-                if passes_by(trouble):
-                    waiting = self._unrecorded[tenant]
-                    waiting.remove(ending)
-                    waiting.append(ending)
-                    return
-            except Exception:  # noqa: BLE001 - as above, and said below
-                drop_connection(self._queue.using)
-        if tenant in self._unrecorded:
-            self._call_in_trouble(tenant, error)
-
-    def _call_in_trouble(self, tenant: str, error: Exception) -> None:
+    def _call_in_trouble(self, tenant: str, unrecorded: _Unrecorded, error: Exception) -> None:
         """Try on for as long as a lock lasts that nobody renews; a tenant that is gone needs no endings any more."""
-        now = time.monotonic()
-        claims = {ending.claim for ending in self._unrecorded[tenant]}
         if tenant not in self._tenants.names():
+            claims = {ending.claim for ending in unrecorded.endings}
             events.tenant_gone(tenant, len(claims))
             self._settle(tenant, claims)
             return
-        if not claims & self._in_trouble_since.keys():
-            events.recorded_later(tenant, len(claims), error)
-        for claim in claims:
-            self._in_trouble_since.setdefault(claim, now)
+        if not unrecorded.told:
+            events.recorded_later(tenant, len(unrecorded.apart), error)
+            unrecorded.told = True
         patience = self._queue.stale_lock_after.total_seconds()
-        lost = {claim for claim in claims if now - self._in_trouble_since[claim] > patience}
+        now = time.monotonic()
+        lost = {claim for claim, since in unrecorded.apart.items() if now - since > patience}
         for claim in lost:
             events.not_recorded(claim, error)
         if lost:

@@ -132,7 +132,7 @@ class Worker:
                 self.left_running = True
                 self._dispatcher.give_back()
             if now > give_up_by:
-                logger.critical("could not give %s jobs back; their locks will go stale", self._dispatcher.running)
+                logger.critical("could not let go of %s jobs; their locks will go stale", self._dispatcher.held)
                 return 1
             if self._can_not_go_on():
                 self.left_running = True

@@ -9,7 +9,7 @@ from django.db import connection
 
 from dms_project.tenancy import use
 from dms_project.tenancy.schemas import create_tenant, delete_tenant
-from jobqueue.queue import Queue
+from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.workers import BothTenants, Twins
 
@@ -84,4 +84,37 @@ def test_a_tenant_that_is_deleted_while_its_jobs_run_is_one_line(both: BothTenan
     both.a_canary_passes()
     assert "ERROR" not in worker.output
     assert "Traceback" not in worker.output
+    assert worker.terminate() == 0
+
+
+@pytest.fixture
+def refusing(both: BothTenants) -> Iterator[None]:
+    execute("""
+        CREATE FUNCTION acme.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+        CREATE TRIGGER refuse BEFORE UPDATE ON acme.processing_jobs FOR EACH ROW
+            WHEN (new.status = 'succeeded' AND new.payload ? 'refused') EXECUTE FUNCTION acme.refuse();
+    """)
+    yield
+    execute("DROP FUNCTION IF EXISTS acme.refuse CASCADE")
+
+
+@pytest.mark.usefixtures("refusing")
+def test_an_ending_that_the_database_refuses_keeps_no_other_from_being_recorded(
+    both: BothTenants, start: Start
+) -> None:
+    worker = start()
+    with use("acme"):
+        jobs = Queue().enqueue_many([JobSpec("test.ok", {"refused": True}), *[JobSpec("test.ok", {})] * 20])
+    worker.has_said("can't record how")
+    for job in jobs[1:]:
+        Twins({"acme": job.pk}).become("succeeded")
+    later = both.enqueue("test.ok", {})
+    later.become("succeeded")
+
+    refused = Twins({"acme": jobs[0].pk})
+    assert refused.are(status="processing")
+    execute("DROP FUNCTION acme.refuse CASCADE")
+    refused.become("succeeded")
+    assert refused.are(attempts=1)
+    assert worker.output.count("can't record how") == 1
     assert worker.terminate() == 0

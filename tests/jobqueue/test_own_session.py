@@ -34,7 +34,7 @@ def look(session: OwnSession, times: int) -> list[bool]:
 def test_it_waits_long_neither_for_a_lock_nor_with_one(session: OwnSession) -> None:
     session.prepare()
 
-    assert setting("lock_timeout") == "1s"
+    assert setting("lock_timeout") == "200ms"
     assert setting("idle_in_transaction_session_timeout") == "2s"
 
 
@@ -45,7 +45,7 @@ def test_where_a_pooler_hands_out_sessions_only_our_transactions_are_bounded() -
     assert setting("lock_timeout") == "0"
 
     with pooled.transaction():
-        assert setting("lock_timeout") == "1s"
+        assert setting("lock_timeout") == "200ms"
     with pooled.bounded():
         assert setting("idle_in_transaction_session_timeout") == "2s"
 
@@ -58,7 +58,7 @@ def test_a_question_without_an_answer_loses_its_connection_and_after_that_the_lo
     session.prepare()
 
     assert all(look(session, LOOKS_UNTIL_CUT))
-    assert setting("lock_timeout") == "1s"
+    assert setting("lock_timeout") == "200ms"
     assert session.look()
     with pytest.raises(OperationalError):
         setting("lock_timeout")
@@ -74,4 +74,4 @@ def test_a_loop_that_asks_anew_or_rests_is_left_alone(session: OwnSession) -> No
     session.rest()
     assert all(look(session, 10 * LOOKS_UNTIL_CUT))
 
-    assert setting("lock_timeout") == "1s"
+    assert setting("lock_timeout") == "200ms"
