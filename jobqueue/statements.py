@@ -366,6 +366,70 @@ def look_for_due_jobs(
     return Due(takes, ended or len(worker_deaths) == limit, seconds_to_next)
 
 
+# Why SQL: the lanes again, each counted up to the limit, with its first job.
+_READ_LANES = f"""
+WITH RECURSIVE types (job_type) AS ({_ALL_TYPES}), lanes AS ({_LANES_OF_TYPES})
+SELECT lane.queue_name, found.pending, first.available_at
+FROM unnest(
+    ARRAY(SELECT job_type FROM lanes), ARRAY(SELECT queue_name FROM lanes), ARRAY(SELECT priority FROM lanes)
+) AS lane (job_type, queue_name, priority)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS pending FROM (
+        SELECT FROM processing_jobs AS job
+        WHERE status = 'pending' AND job.job_type = lane.job_type AND job.queue_name = lane.queue_name
+          AND job.priority = lane.priority
+        LIMIT %(limit)s
+    ) AS counted
+) AS found
+LEFT JOIN LATERAL (
+    SELECT available_at FROM processing_jobs AS job
+    WHERE status = 'pending' AND job.job_type = lane.job_type AND job.queue_name = lane.queue_name
+      AND job.priority = lane.priority AND available_at <= statement_timestamp()
+    ORDER BY available_at LIMIT 1
+) AS first ON true
+"""  # noqa: S608 - made of constants
+
+
+def read_lanes(using: str, limit: int) -> list[tuple[str, int, datetime | None]]:
+    """Return of each lane with pending jobs its queue, how many they are up to a limit, and the oldest due time."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_READ_LANES, {"limit": limit})
+        return list(cursor.fetchall())
+
+
+# Why SQL: a lateral look for each stretch of ids. Times as numbers, which cost a fraction of what datetimes do.
+_SAMPLE = """
+SELECT job.* FROM generate_series(%(first)s::bigint, %(last)s::bigint, %(width)s::bigint) AS stretch (begins)
+CROSS JOIN LATERAL (
+    SELECT id, status, attempts, extract(epoch FROM created_at)::float8, extract(epoch FROM available_at)::float8,
+           extract(epoch FROM started_at)::float8, extract(epoch FROM finished_at)::float8
+    FROM processing_jobs
+    WHERE id >= stretch.begins AND id < stretch.begins + %(width)s
+    ORDER BY id LIMIT %(limit)s
+) AS job
+"""
+
+
+#: Id, status, attempts, and when the job was enqueued, due, started and done, in seconds since the epoch.
+SampledRow = tuple[int, str, int, float, float, float | None, float | None]
+
+
+def sample_jobs(using: str, first: int, width: int, stretches: int, limit: int) -> list[SampledRow]:
+    """Return the first jobs of each stretch of ids.
+
+    Args:
+        using: The database's alias.
+        first: The first id.
+        width: Ids in each stretch.
+        stretches: How many.
+        limit: Jobs of each stretch.
+    """
+    parameters = {"first": first, "last": first + width * stretches - 1, "width": width, "limit": limit}
+    with connections[using].cursor() as cursor:
+        cursor.execute(_SAMPLE, parameters)
+        return list(cursor.fetchall())
+
+
 # Why SQL: the lanes again, each read from its front in claim order, and no further than the limit.
 _COUNT_BEFORE = f"""
 WITH RECURSIVE types (job_type) AS ({_GIVEN_TYPES}), lanes AS ({_LANES_OF_TYPES}),

@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobqueue.admin.causes import CausesView
+from jobqueue.admin.control_room import ControlRoomView
 from jobqueue.admin.decisions import decide
 from jobqueue.admin.filters import CauseFilter, JobTypeFilter, QueueFilter
 from jobqueue.admin.joblist import JobList
@@ -85,9 +86,14 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     # Pages and actions
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page of causes."""
+        """Add the control room and the page of causes."""
+        control = self.admin_site.admin_view(ControlRoomView.as_view(model_admin=self))
         causes = self.admin_site.admin_view(CausesView.as_view(model_admin=self))
-        return [path("causes/", causes, name="jobqueue_causes"), *super().get_urls()]
+        return [
+            path("control/", control, name="jobqueue_control"),
+            path("causes/", causes, name="jobqueue_causes"),
+            *super().get_urls(),
+        ]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobList]:
         """Show the list that stays fast."""

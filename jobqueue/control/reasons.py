@@ -79,7 +79,7 @@ def _blocked(job: Circumstances) -> list[Reason | None]:
         else Reason("tenant_not_served", gettext("Its tenant is suspended or gone: no worker looks into it.")),
         Reason(
             "queue_paused",
-            gettext("The queue %(queue)s is paused since %(since)s: resume it.")
+            gettext("The queue %(queue)s has been paused since %(since)s: resume it.")
             % {"queue": job.queue_name, "since": f"{job.paused_since:%Y-%m-%d %H:%M:%S} UTC"},
         )
         if job.paused_since

@@ -107,6 +107,7 @@ def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
     for person, path, name in (
         (acme, JOBS, "jobs"),
         (acme, f"{JOBS}causes/", "causes"),
+        (acme, f"{JOBS}control/", "control"),
         (acme, f"{JOBS}{dead}/change/", "job"),
         (operators, "/admin/tenancy/tenant/", "tenants"),
         (operators, "/admin/tenancy/tenant/dead-letters/", "fleet"),

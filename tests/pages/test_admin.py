@@ -69,10 +69,19 @@ def test_axe_finds_nothing_on_the_pages_about_jobs(somebody: Callable[..., Perso
     person = desk(somebody, "acme")
 
     found = {}
-    for path in ("", f"{dead}/change/", "causes/"):
+    for path in ("", f"{dead}/change/", "causes/", "control/"):
         assert person.go(JOBS + path) == 200
         found[path] = complaints(person)
     assert {path: complaint for path, complaint in found.items() if complaint} == {}
+
+    # The control room follows what happens, without being asked, and keeps the focus where it was.
+    with use("acme"):
+        Queue().enqueue("test.ok", {}, queue_name="reports")
+    button = person.page.get_by_role("button", name="Pause the queue default")
+    button.focus()
+    expect(person.page.locator("#jobqueue-live")).to_contain_text("reports", timeout=30_000)
+    expect(button).to_be_focused()
+    assert person.complaints == []
 
 
 @pytest.mark.usefixtures("users")

@@ -11,7 +11,8 @@ from tests.need import need
 from tests.pages import made
 from tests.pages.site import ROOT
 
-CATALOGUE = ROOT / "dms_project/locale/de/LC_MESSAGES/django.po"
+CATALOGUES = [ROOT / folder / "locale/de/LC_MESSAGES/django.po" for folder in ("dms_project", "jobqueue")]
+each_catalogue = pytest.mark.parametrize("catalogue", CATALOGUES, ids=("pages", "queue"))
 
 
 @pytest.fixture
@@ -44,16 +45,18 @@ def test_choosing_a_language_leads_nowhere_else(client: Client) -> None:
     assert client.post("/language", {"language": "de", "next": "https://example.com/"}).url == "/"
 
 
-def test_the_compiled_words_are_those_of_the_source(tmp_path: Path) -> None:
+@each_catalogue
+def test_the_compiled_words_are_those_of_the_source(catalogue: Path, tmp_path: Path) -> None:
     need("msgfmt")
-    subprocess.run(["msgfmt", "--output-file", tmp_path / "django.mo", CATALOGUE], check=True)
-    assert (tmp_path / "django.mo").read_bytes() == CATALOGUE.with_suffix(".mo").read_bytes(), "run scripts/translate"
+    subprocess.run(["msgfmt", "--output-file", tmp_path / "django.mo", catalogue], check=True)
+    assert (tmp_path / "django.mo").read_bytes() == catalogue.with_suffix(".mo").read_bytes(), "run scripts/translate"
 
 
-def test_every_word_is_translated() -> None:
+@each_catalogue
+def test_every_word_is_translated(catalogue: Path) -> None:
     need("msgfmt")
     said = subprocess.run(
-        ["msgfmt", "--statistics", "--output-file", "/dev/null", CATALOGUE], capture_output=True, text=True, check=True
+        ["msgfmt", "--statistics", "--output-file", "/dev/null", catalogue], capture_output=True, text=True, check=True
     ).stderr
     assert "untranslated" not in said
     assert "fuzzy" not in said

@@ -98,7 +98,7 @@ def test_a_paused_queue_is_named_above_the_list_and_on_its_jobs(login: Login, qu
     client = login(VIEW)
 
     assert "The queue mail is paused" in hints(client)
-    assert "The queue mail is paused" in hints(client, f"{LIST}{job.pk}/change/")
+    assert "The queue mail has been paused since" in hints(client, f"{LIST}{job.pk}/change/")
     assert "paused" not in hints(client, f"{LIST}{other.pk}/change/")
     assert row(job).status == "pending"
 

@@ -56,7 +56,7 @@ def test_a_reason_names_the_thing_and_the_time() -> None:
         NOW, "mail.send", "mail", JobStatus.PENDING, NOW + timedelta(minutes=5), paused_since=NOW, has_handler=False
     )
     paused, unknown, later = why_not_running(job)
-    assert paused.text == "The queue mail is paused since 2026-11-30 12:00:00 UTC: resume it."
+    assert paused.text == "The queue mail has been paused since 2026-11-30 12:00:00 UTC: resume it."
     assert "mail.send" in unknown.text
     assert (later.text, later.until) == ("It is not due before 2026-11-30 12:05:00 UTC.", job.available_at)
 
