@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from documents import originals, recognition, results, thumbnails, vocabulary
+from documents import originals, recognition, redoing, results, thumbnails, vocabulary
 from documents.conf import conf
 from documents.exceptions import StorageError
 from documents.lifecycle import JOB_TYPE, RECOGNITION_JOB_TYPE, enqueue_recognition
@@ -13,7 +13,7 @@ from documents.objects import OwnedObject, discard
 from documents.processing.child_process import ChildKilled
 from documents.processing.examination import Examination, examine, without_file
 from documents.processing.findings import Findings, Reason, Step, StepStatus
-from documents.states import DocumentStatus
+from documents.states import DocumentStatus, Repeatable
 from jobqueue.exceptions import LockLost
 from jobqueue.handlers import JobContext, job_handler
 
@@ -35,6 +35,8 @@ def process(context: JobContext) -> dict[str, Any]:
     version = results.wanted(document_id, number)
     if version is None:
         return _STOPPED
+    if step := context.payload.get("step"):
+        return _redo(version, Repeatable(step), context)
     try:
         examined = _examine(version, context)
     except (StorageError, ChildKilled, OSError):
@@ -50,6 +52,18 @@ def process(context: JobContext) -> dict[str, Any]:
     return {"status": status.value, "pages": examined.findings.page_count}
 
 
+def _redo(version: DocumentVersion, step: Repeatable, context: JobContext) -> dict[str, Any]:
+    try:
+        status = redoing.run(version, step, context)
+    except (StorageError, ChildKilled, OSError):
+        if results.wanted(version.document_id, version.number) is None:
+            return _STOPPED
+        if _is_last_attempt(context):
+            redoing.give_up(version, step, context)
+        raise
+    return {"status": status.value} if status else _STOPPED
+
+
 @job_handler(RECOGNITION_JOB_TYPE, max_attempts=_ATTEMPTS)
 def recognise(context: JobContext) -> dict[str, Any]:
     """Recognise the text of a version's pages that have none, and keep the PDF with that text beside the original."""
@@ -63,7 +77,7 @@ def recognise(context: JobContext) -> dict[str, Any]:
         if results.wanted(document_id, number) is None:
             return _STOPPED
         if _is_last_attempt(context):
-            results.write_recognition_step(version, _NOT_NOW, context.hold)
+            results.write_step(version, _NOT_NOW, context.hold)
         raise
     if status is None:
         return _STOPPED

@@ -64,7 +64,8 @@ def reprocess(document_id: UUID, user: User, step: Repeatable | None = None) -> 
     """Run the processing, or one step of it, again; if any is running or waiting to, leave it at that.
 
     Args:
-        step: None or ``text``: all steps. What was recognised is not recognised again.
+        step: None or ``text``: all steps. What was recognised is not recognised again. Any other: that alone, and
+            what the others gave stays.
 
     Raises:
         DocumentNotFound
@@ -76,22 +77,28 @@ def reprocess(document_id: UUID, user: User, step: Repeatable | None = None) -> 
         if step is Repeatable.OCR and not (conf.ocr_languages and can_be_drawn(version.mime_type)):
             said = "Text is recognised in PDF and pictures only, and where that is switched on."
             raise InvalidValue("not_recognised", said)
+        if step is Repeatable.THUMBNAIL and not can_be_drawn(version.mime_type):
+            raise InvalidValue("not_drawn", "No thumbnail is made of files of this type.")
         if not _is_active(document.job_id):
             document.status = DocumentStatus.PROCESSING
-            document.steps = [each for each in document.steps if step is Repeatable.OCR and each["name"] != step]
+            others = [each for each in document.steps if each["name"] != step]
+            document.steps = others if step and step is not Repeatable.TEXT else []
             document.save(update_fields=["status", "steps"])
             audit.record(AuditAction.REPROCESSED, document_id, user, **({"step": step} if step else {}))
             if step is Repeatable.OCR:
                 document.job_id = enqueue_recognition(document_id, version.number, anew=True)
                 document.save(update_fields=["job_id"])
             else:
-                enqueue_processing(document, version.number)
+                enqueue_processing(document, version.number, step)
     return document
 
 
-def enqueue_processing(document: Document, number: int) -> None:
-    """Enqueue the processing of a version and note the job. Joins the caller's transaction."""
-    job = Queue().enqueue(JOB_TYPE, {"document_id": str(document.pk), "version": number})
+def enqueue_processing(document: Document, number: int, step: Repeatable | None = None) -> None:
+    """Enqueue the processing of a version, or one step of it, and note the job. Joins the caller's transaction."""
+    payload = {"document_id": str(document.pk), "version": number}
+    if step and step is not Repeatable.TEXT:
+        payload["step"] = step.value
+    job = Queue().enqueue(JOB_TYPE, payload)
     document.job_id = job.pk
     document.save(update_fields=["job_id"])
 

@@ -38,7 +38,7 @@ def run(version: DocumentVersion, context: JobContext, *, anew: bool) -> Documen
             raise Unreadable(Reason.TOOL_MISSING, "tesseract is not installed where this was tried")
         return _recognise(version, context)
     except Unreadable as error:
-        return results.write_recognition_step(version, step_of(error), context.hold)
+        return results.write_step(version, step_of(error), context.hold)
 
 
 def _recognise(version: DocumentVersion, context: JobContext) -> DocumentStatus | None:

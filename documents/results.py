@@ -1,6 +1,6 @@
 """Writing down what the processing of a version found: text, words, thumbnail and status in one transaction."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from documents import dates, objects
 from documents.models import SEARCH_CONFIGURATIONS, Document, DocumentPage, DocumentVersion
 from documents.objects import OwnedObject
 from documents.processing.findings import Findings, Page, Reason, Step, StepStatus, no_thumbnail
-from documents.states import DocumentStatus, status_after
+from documents.states import STEP_NAMES, DocumentStatus, status_after
 
 # A tsvector holds 1 MB: two languages, up to four bytes a character, and a word may take twice its own bytes
 # (its parts, its positions). Nothing that is printed on a page is longer.
@@ -93,9 +93,12 @@ def give_up(version: DocumentVersion, hold: Callable[[], None]) -> None:
         _set_status(version, steps)
 
 
-def _set_status(version: DocumentVersion, steps: Iterable[Step], **columns: Any) -> DocumentStatus | None:
-    columns = {"status": status_after(steps), "steps": [asdict(step) for step in steps]} | columns
+def _set_status(version: DocumentVersion, steps: list[Step], **columns: Any) -> DocumentStatus | None:
     present = Document.objects.filter(pk=version.document_id, deleted_at=None)
+    job_id = present.values_list("job_id", flat=True).first()
+    now = timezone.now().isoformat(timespec="seconds")
+    ended = [step if step.ended_at else replace(step, ended_at=now, job_id=job_id) for step in steps]
+    columns = {"status": status_after(steps), "steps": [asdict(step) for step in ended]} | columns
     return columns["status"] if present.update(**columns) else None
 
 
@@ -135,11 +138,37 @@ def write_recognition(
     return status
 
 
-def write_recognition_step(version: DocumentVersion, step: Step, hold: Callable[[], None]) -> DocumentStatus | None:
-    """Say how the step ``ocr`` ended, which changed nothing. Returns as ``write``."""
+def write_step(version: DocumentVersion, step: Step, hold: Callable[[], None]) -> DocumentStatus | None:
+    """Say how a step ended that was done by itself and changed nothing. Returns as ``write``."""
     with transaction.atomic():
         hold()
         return _replace_step(version, step)
+
+
+def write_thumbnail(
+    version: DocumentVersion, step: Step, thumbnail: OwnedObject, hold: Callable[[], None]
+) -> DocumentStatus | None:
+    """Give the version another thumbnail, and set the step ``thumbnail``. Arguments and result as of ``write``."""
+    with transaction.atomic():
+        hold()
+        objects.hold(thumbnail.key, thumbnail.size_bytes)
+        mine = DocumentVersion.objects.filter(pk=version.pk, is_current=True)
+        named = {f"thumbnail_{name}": value for name, value in asdict(thumbnail).items()}
+        status = _replace_step(version, step) if mine.update(**named) else None
+        if status is None:
+            transaction.set_rollback(True)
+    return status
+
+
+def write_index(version: DocumentVersion, hold: Callable[[], None]) -> DocumentStatus | None:
+    """Make the pages searchable anew, as they are stored. Returns as ``write``."""
+    with transaction.atomic():
+        hold()
+        mine = DocumentVersion.objects.select_for_update().filter(pk=version.pk, is_current=True).first()
+        if mine is None:
+            return None
+        pages = [Page(page.number, page.text) for page in mine.pages.order_by("number")]
+        return _replace_step(mine, _index(mine, pages, _known_steps(mine)))
 
 
 def _fill_pages(version: DocumentVersion, found: list[Page]) -> int:
@@ -158,19 +187,27 @@ def _ocr_step(recognised: int) -> Step:
     return Step("ocr", StepStatus.DONE, detail=f"text recognised on {recognised} page{'s' * (recognised > 1)}")
 
 
-def _replace_step(version: DocumentVersion, ocr: Step, pages: list[Page] | None = None) -> DocumentStatus | None:
-    """Put the step ``ocr`` where it belongs, and index the pages if they have changed."""
-    document = Document.objects.filter(pk=version.document_id).only("steps").first()
-    steps = [Step(**step) for step in document.steps if step["name"] != ocr.name] if document else []
-    if ocr.status == StepStatus.DONE and not ocr.reason:
+def _replace_step(version: DocumentVersion, done: Step, pages: list[Page] | None = None) -> DocumentStatus | None:
+    """Put a step where it belongs, and index the pages if they have changed."""
+    steps = [step for step in _known_steps(version) if step.name != done.name]
+    if done.name == "ocr" and done.status == StepStatus.DONE and not done.reason:
         steps = [replace(step, reason="", detail="") if _had_no_text(step) else step for step in steps]
-    place = next((place for place, step in enumerate(steps, start=1) if step.name == "text"), len(steps))
-    steps.insert(place, ocr)
+    steps.append(done)
     if pages is None:
-        return _set_status(version, steps)
+        return _set_status(version, _in_order(steps))
     steps = [step for step in steps if step.name != "index"]
     steps.append(_index(version, pages, steps))
-    return _set_status(version, steps, document_date=_guessed_date(pages))
+    return _set_status(version, _in_order(steps), document_date=_guessed_date(pages))
+
+
+def _known_steps(version: DocumentVersion) -> list[Step]:
+    """Return the steps that have ended."""
+    document = Document.objects.filter(pk=version.document_id).only("steps").first()
+    return [Step(**step) for step in document.steps] if document else []
+
+
+def _in_order(steps: list[Step]) -> list[Step]:
+    return sorted(steps, key=lambda step: STEP_NAMES.index(step.name))
 
 
 def _had_no_text(step: Step) -> bool:

@@ -43,6 +43,8 @@ class StepOut(Schema):
     status: str
     reason: str
     detail: str
+    ended_at: datetime | None = Field(None, description="not known of documents from before this was noted")
+    job_id: int | None = Field(None, description="the job that did it")
 
 
 _INTERRUPTED = [

@@ -49,6 +49,12 @@ class Repeatable(StrEnum):
 
     TEXT = "text"
     OCR = "ocr"
+    THUMBNAIL = "thumbnail"
+    INDEX = "index"
+
+
+#: In the order in which they are done, and shown.
+STEP_NAMES = ("inspect", "text", "ocr", "thumbnail", "index")
 
 
 def status_after(steps: Iterable[Step]) -> DocumentStatus:

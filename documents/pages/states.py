@@ -23,6 +23,7 @@ class State:
     active: bool = False
     percent: int | None = None
     problem: Problem | None = None
+    job_type: str = ""  # of the job that is waited for
 
 
 def states_of(documents: Iterable[Document]) -> dict[object, State]:
@@ -59,11 +60,11 @@ def _of_job(job: ProcessingJob | None) -> State:
     if job is None or job.status in (JobStatus.DEAD_LETTER, JobStatus.FAILED):
         return State("failed", _("Not readable"), problem=STOPPED)
     if job.status == JobStatus.PENDING and job.attempts:
-        return State("waiting", _("Will be tried again"), active=True)
+        return State("waiting", _("Will be tried again"), active=True, job_type=job.job_type)
     if job.status == JobStatus.PENDING:
-        return State("waiting", _("Waiting"), active=True)
+        return State("waiting", _("Waiting"), active=True, job_type=job.job_type)
     label = _("Text is being recognised") if job.job_type == RECOGNITION_JOB_TYPE else _("Being read")
-    return State("reading", label, active=True, percent=job.progress)
+    return State("reading", label, active=True, percent=job.progress, job_type=job.job_type)
 
 
 def _problem_of(steps: list[dict[str, str]]) -> Problem | None:

@@ -6,8 +6,9 @@ from datetime import datetime
 
 from django.utils.dateparse import parse_datetime
 
+from documents.lifecycle import RECOGNITION_JOB_TYPE
 from documents.models import AuditEntry, Document
-from documents.pages.words import ATTEMPTS, EVENTS, Words
+from documents.pages.words import ATTEMPTS, EVENTS, STEPS, Words
 from jobqueue.models import ProcessingJob
 
 SHOWN = 50
@@ -15,7 +16,10 @@ SHOWN = 50
 
 @dataclass(frozen=True)
 class Event:
-    """``who``: nobody for what the system did. ``old``, ``new``: what it was and is. ``added``, ``removed``: tags."""
+    """``who``: nobody for what the system did. ``old``, ``new``: what it was and is. ``added``, ``removed``: tags.
+
+    ``step``: the only one that was done.
+    """
 
     at: datetime
     what: Words
@@ -24,11 +28,12 @@ class Event:
     new: str = ""
     added: str = ""
     removed: str = ""
+    step: Words = ""
     error: str = ""
 
 
 def timeline(document: Document) -> list[Event]:
-    """Return the last events. Of the jobs, only the latest is known, and only until the queue removes it."""
+    """Return the last events. Jobs are known until the queue removes them."""
     events = [*_deeds(document), *_attempts(document)]
     return sorted(events, key=lambda event: event.at, reverse=True)[:SHOWN]
 
@@ -41,9 +46,14 @@ def _deeds(document: Document) -> Iterator[Event]:
 
 
 def _attempts(document: Document) -> Iterator[Event]:
-    job = ProcessingJob.objects.filter(pk=document.job_id).only("history").first() if document.job_id else None
-    for attempt in job.history if job else []:
-        ended_at = parse_datetime(attempt["ended_at"])
-        if ended_at:
-            outcome = attempt["outcome"]
-            yield Event(ended_at, ATTEMPTS.get(outcome, outcome), error=attempt.get("error", ""))
+    """Yield the attempts of the latest job, and of those that did the steps that are shown."""
+    ids = {document.job_id, *(step.get("job_id") for step in document.steps)} - {None}
+    jobs = ProcessingJob.objects.filter(pk__in=ids).only("job_type", "payload", "history") if ids else []
+    for job in jobs:
+        step = "ocr" if job.job_type == RECOGNITION_JOB_TYPE else job.payload.get("step", "")
+        for attempt in job.history:
+            ended_at = parse_datetime(attempt["ended_at"])
+            if ended_at:
+                outcome = attempt["outcome"]
+                error = attempt.get("error", "")
+                yield Event(ended_at, ATTEMPTS.get(outcome, outcome), step=STEPS.get(step, ""), error=error)

@@ -24,12 +24,11 @@ from documents.pages.access import PageRequest, page
 from documents.pages.asked import Asked, page_number
 from documents.pages.file_kinds import FileKind, kind_of
 from documents.pages.states import State, state_of, states_of
+from documents.pages.steps import steps_of
 from documents.pages.text import text_around
 from documents.pages.timeline import timeline
-from documents.pages.words import STEP_ENDINGS, STEPS, problem
 from documents.processing.media_types import can_be_drawn
 from documents.search_query import MAX_QUERY_CHARACTERS
-from documents.states import Repeatable
 from documents.unlocking import is_locked
 
 
@@ -98,7 +97,7 @@ def document(request: PageRequest, document_id: UUID) -> HttpResponseBase:
         "kind": kind_of(version.mime_type),
         "drawable": can_be_drawn(version.mime_type),
         "state": state,
-        "steps": _steps(shown, state),
+        "steps": steps_of(version, state),
         "is_locked": is_locked(version),
         "text": text_around(version, page_number(request), words),
         "notes": list(shown.notes.order_by("pk")),
@@ -150,28 +149,6 @@ def _rows(found: list[listing.Listed]) -> list[Row]:
 
 def _watched(rows: list[Row]) -> str:
     return ",".join(str(row.listed.document.pk) for row in rows if row.state.active)
-
-
-def _steps(document: Document, state: State) -> list[dict[str, Any]]:
-    """Return the steps in words; a reason that several share is told once.
-
-    ``again``: the name of the step if it may be repeated by itself.
-    """
-    told = {""}
-    steps = []
-    for step in document.steps:
-        words = {"name": STEPS.get(step["name"], step["name"]), "ending": STEP_ENDINGS.get(step["status"], "")}
-        steps.append(
-            words
-            | {
-                "status": step["status"],
-                "problem": None if step["reason"] in told else problem(step["reason"], step["name"]),
-                "detail": "" if step["detail"] in told else step["detail"],
-                "again": step["name"] if step["name"] == Repeatable.OCR and not state.active else "",
-            }
-        )
-        told |= {step["reason"], step["detail"]}
-    return steps
 
 
 def _with_url(request: PageRequest, asked: Asked, response: HttpResponse) -> HttpResponse:

@@ -100,7 +100,21 @@ STEPS: dict[str, Words] = {
     "index": _("Make it searchable"),
 }
 
-STEP_ENDINGS: dict[str, Words] = {"done": _("done"), "failed": _("failed"), "skipped": _("left out")}
+#: What a button says that repeats a step.
+REPEATS: dict[str, Words] = {
+    "text": _("Read it again"),
+    "ocr": _("Recognise it again"),
+    "thumbnail": _("Draw it again"),
+    "index": _("Index it again"),
+}
+
+STEP_ENDINGS: dict[str, Words] = {
+    "done": _("done"),
+    "failed": _("failed"),
+    "skipped": _("left out"),
+    "waiting": _("waiting"),
+    "running": _("running"),
+}
 
 EVENTS: dict[str, Words] = {
     AuditAction.UPLOADED: _("Uploaded"),
@@ -134,6 +148,7 @@ _REFUSED = {
     "too_many_tags": _("These are too many tags. Nothing was changed."),
     "name_too_long": _("A name can’t be so long. Nothing was changed."),
     "note_empty": _("A note needs at least one visible character."),
+    "not_drawn": _("No picture is made of files of this type."),
     "not_recognised": _("Text is recognised in PDF and pictures only, and where that is switched on."),
     "wrong_password": _("This password doesn’t open the document."),
     "not_locked": _("This document can’t be opened with a password, or doesn’t need one."),

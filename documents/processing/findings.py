@@ -39,12 +39,17 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the processing. ``detail`` is for people; both may be empty."""
+    """One step of the processing. ``detail`` is for people; both may be empty.
+
+    ``ended_at`` (ISO 8601) and ``job_id`` are known once it is written down: which job did it, and when.
+    """
 
     name: str
     status: StepStatus
     reason: str = ""
     detail: str = ""
+    ended_at: str = ""
+    job_id: int | None = None
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ _ICONS = {
     "back": "<path d='M15 5l-7 7 7 7'/>",
     "done": "<path d='m5 13 4.5 4.5L19 7'/>",
     "failed": "<path d='M6 6l12 12M18 6 6 18'/>",
+    "waiting": "<circle cx='12' cy='12' r='7'/>",
+    "running": "<circle cx='12' cy='12' r='7'/><path d='M12 8v4l3 2'/>",
     "skipped": "<path d='M6 12h12'/>",
 }
 

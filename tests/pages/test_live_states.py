@@ -1,6 +1,7 @@
 """How a page follows what the worker does, and what that costs."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -80,13 +81,34 @@ def test_a_job_that_waits_says_for_what(attempts: int, said: str, client: Client
     assert said in client.get("/").content.decode()
 
 
+def test_a_document_shows_at_which_step_its_reading_is_and_what_each_job_did(client: Client) -> None:
+    document = processing()
+    job = ProcessingJob.objects.filter(pk=document.job_id)
+    path = f"/documents/{document.pk}/"
+    assert "Read the text: waiting" in client.get(path).content.decode()
+    lock = {"locked_at": document.created_at, "locked_by": "w", "lock_token": uuid4(), "attempts": 1}
+    job.update(status="processing", progress=42, **lock)
+    page = client.get(path).content.decode()
+    assert "Read the text: running (42" in page
+    assert "Make it searchable: waiting" in page
+
+    history = [{"ended_at": "2026-11-30T10:00:00Z", "outcome": "failed", "error": "no room"}]
+    job.update(status="pending", locked_at=None, locked_by=None, progress=None, history=history)
+    done = {"name": "thumbnail", "status": "done", "reason": "", "detail": "", "job_id": document.job_id}
+    Document.objects.filter(pk=document.pk).update(status="ready", job_id=None, steps=[done])
+    job.update(payload={"step": "thumbnail"})
+    page = client.get(path).content.decode()
+    assert 'Reading failed <span class="quiet">(Make a picture of the first page)</span>' in page
+    assert "Draw it again" in page
+
+
 def test_a_list_costs_as_many_statements_with_fifty_documents_as_with_one(
     client: Client, django_assert_max_num_queries: Callable[..., object]
 ) -> None:
     ids = [str(processing(f"Lease {n}").pk) for n in range(50)]
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(12):
         client.get("/")
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         client.get("/?q=lease")
     with django_assert_max_num_queries(8):
         client.get("/states", {"ids": ",".join(ids)})
