@@ -1,14 +1,14 @@
 """The one HTTP API: authentication, errors as JSON, and the routers of the apps."""
 
 import logging
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousMultipartForm, TooManyFieldsSent, TooManyFilesSent
 from django.db import Error
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
-from ninja.errors import AuthenticationError, HttpError
+from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dms_project.logs import OUTAGES
 from dms_project.openapi import Documentation, DocumentedAPI
@@ -62,6 +62,17 @@ def fields_are_too_large(request: HttpRequest, exc: Exception | type[Exception])
     return api.create_response(request, {"detail": detail}, status=413)
 
 
+def values_are_invalid(request: HttpRequest, exc: ValidationError | type[ValidationError]) -> HttpResponse:
+    errors = cast(ValidationError, exc).errors
+    return api.create_response(request, {"detail": [_in_plain_words(error) for error in errors]}, status=422)
+
+
+def _in_plain_words(error: dict[str, Any]) -> dict[str, Any]:
+    """Django drops a file whose name it can't read, without a word: then "Field required" would puzzle its sender."""
+    is_a_file = error["type"] == "missing" and error["loc"][0] == "file"
+    return error | {"msg": "Send a file in the field `file`, with a file name in UTF-8."} if is_a_file else error
+
+
 def login_is_missing(request: HttpRequest, exc: AuthenticationError | type[AuthenticationError]) -> HttpResponse:
     response = api.create_response(request, {"detail": str(exc)}, status=401)
     response["WWW-Authenticate"] = "Bearer"
@@ -78,6 +89,7 @@ for malformed in (MultiPartParserError, SuspiciousMultipartForm, UnreadablePostE
 for too_many in (TooManyFieldsSent, TooManyFilesSent):
     api.add_exception_handler(too_many, too_many_parts)
 api.add_exception_handler(RequestDataTooBig, fields_are_too_large)
+api.add_exception_handler(ValidationError, values_are_invalid)
 api.add_exception_handler(AuthenticationError, login_is_missing)
 api.add_exception_handler(Exception, leave_to_django)
 api.add_exception_handler(DocumentsError, answer_problem)

@@ -8,6 +8,7 @@ from ninja.openapi.docs import ABS_TPL_PATH, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
 _SAFE = {"get", "head"}
+_MAY_HAVE_A_BODY = {"post", "patch"}
 # As ninja makes it; the schema of the other errors, Problem, comes with the calls.
 _INVALID = {
     "title": "Invalid",
@@ -59,8 +60,10 @@ def _errors(method: str, operation: dict[str, Any]) -> dict[int, Any]:
     takes_values = any(parameter["in"] == "query" for parameter in operation["parameters"])
     if method not in _SAFE:
         statuses |= {403}
+    if method in _MAY_HAVE_A_BODY:
+        statuses |= {411}
     if "requestBody" in operation:
-        statuses |= {411, 413}
+        statuses |= {413}
         takes_values = True
     if takes_values:
         statuses |= {400, 422}

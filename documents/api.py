@@ -108,7 +108,8 @@ def demanding_a_length(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(run)
     def demanding(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+        is_undeclared = "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers
+        if is_undeclared and request.method in ("POST", "PATCH"):
             return JsonResponse({"detail": "Send the body with its Content-Length, not in chunks."}, status=411)
         return run(request, *args, **kwargs)
 

@@ -9,6 +9,7 @@ from ninja import Schema
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from documents.bulk import MAX_DOCUMENTS
+from documents.labels import MAX_TAGS
 from documents.models import LABEL_MAX_LENGTH, NOTE_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
 from documents.states import DocumentStatus
 
@@ -135,6 +136,9 @@ def _written_as_a_day(value: object) -> object:
 
 Day = Annotated[date | None, BeforeValidator(_written_as_a_day, json_schema_input_type=date | None)]
 Name = Annotated[str, Field(max_length=LABEL_MAX_LENGTH)]
+# Said here, and refused where tags are given by pages, too.
+TagName = Annotated[Name, Field(json_schema_extra={"pattern": "^[^,]*$"})]
+Tags = Annotated[list[TagName], Field(json_schema_extra={"maxItems": MAX_TAGS})]
 
 
 class ChangesIn(BaseModel, extra="forbid", json_schema_extra={"minProperties": 1}):
@@ -143,7 +147,7 @@ class ChangesIn(BaseModel, extra="forbid", json_schema_extra={"minProperties": 1
     # Not a ninja.Schema: that reads attributes, and the JSON text "x" has a method called title.
     # By factories, which OpenAPI doesn't take for values: none of them is used.
     title: str = Field(default_factory=str, min_length=1, max_length=TITLE_MAX_LENGTH)
-    tags: list[Name] = Field(default_factory=list, description="all that the document has afterwards")
+    tags: Tags = Field(default_factory=list, description="all that the document has afterwards")
     correspondent: Name | None = Field(default_factory=lambda: None, description="null: none")
     document_date: Day = Field(default_factory=lambda: None, description="null: none, and none is guessed")
 
@@ -160,7 +164,7 @@ class BulkIn(BaseModel, extra="forbid"):
 
     action: Literal["tag", "trash", "restore"]
     ids: list[UUID] = Field(min_length=1, max_length=MAX_DOCUMENTS)
-    tags: list[Name] = Field(default_factory=list, description="for `tag`: added to those that the documents have")
+    tags: Tags = Field(default_factory=list, description="for `tag`: added to those that the documents have")
 
 
 class BulkOut(Schema):

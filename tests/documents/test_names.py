@@ -127,6 +127,17 @@ def test_no_name_reaches_the_storage_or_breaks_the_upload(api: Api, tenant: str,
     assert all(re.fullmatch(rf"{tenant}/[0-9a-f-]{{36}}/1/original", key) for key in stored)
 
 
+@pytest.mark.parametrize("disposition", [b'filename="\xdcbersicht.pdf"', b'filename=""', b"title"])
+def test_where_no_file_with_a_readable_name_came_the_answer_says_what_to_send(
+    api: Api, tenant: str, disposition: bytes
+) -> None:
+    answer: Any = api.client.post("/api/documents", multipart(disposition), "multipart/form-data; boundary=B")
+    assert answer.status_code == 422
+    assert [error["msg"] for error in answer.json()["detail"]] == [
+        "Send a file in the field `file`, with a file name in UTF-8."
+    ]
+
+
 ALIKE = ["a?.pdf", "a#.pdf", "a%3F.pdf", "Logo.png", "logo.png", "Gr\u00fc\u00dfe", "Gru\u0308\u00dfe", "x", "x ", "x."]
 
 
