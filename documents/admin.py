@@ -6,9 +6,60 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy as _
 
 from dms_project.tenancy.admin import ReadOnlyWhereItLives
 from documents.models import AuditEntry, Document, DocumentVersion
+from jobqueue.admin.labels import explain, label
+
+label(
+    Document,
+    _("document"),
+    _("documents"),
+    title=_("title"),
+    status=_("status"),
+    created_by=_("created by"),
+    created_at=_("created at"),
+    deleted_at=_("in the trash since"),
+    job_id=_("job"),
+)
+explain(Document, deleted_at=_("when it was moved to the trash"))
+label(
+    DocumentVersion,
+    _("version"),
+    _("versions"),
+    number=_("number"),
+    is_current=_("current"),
+    size_bytes=_("bytes"),
+    mime_type=_("type"),
+    file_name=_("file name"),
+    storage_key=_("storage key"),
+    thumbnail_key=_("thumbnail key"),
+    thumbnail_size_bytes=_("bytes of the thumbnail"),
+    archive_key=_("archive key"),
+    archive_size_bytes=_("bytes of the archive version"),
+    page_count=_("pages"),
+    created_at=_("created at"),
+)
+explain(
+    DocumentVersion,
+    mime_type=_("by its content"),
+    file_name=_("as it was uploaded; only for display"),
+    thumbnail_key=_("empty: there is no thumbnail"),
+    archive_key=_("empty: there is no archive version"),
+)
+label(
+    AuditEntry,
+    _("audit entry"),
+    _("audit entries"),
+    at=_("at"),
+    actor_id=_("user’s number"),
+    actor_name=_("user"),
+    action=_("action"),
+    document_id=_("document’s id"),
+    details=_("details"),
+)
+explain(AuditEntry, actor_id=_("the user's id; none: the system"))
 
 
 class VersionInline(ReadOnlyWhereItLives, admin.TabularInline):
@@ -29,7 +80,7 @@ class DocumentAdmin(ReadOnlyWhereItLives, admin.ModelAdmin):
     class Media:
         css: ClassVar = {"all": ("documents/admin.css",)}
 
-    @admin.display(description="steps")
+    @admin.display(description=_("steps"))
     def each_step(self, document: Document) -> SafeString:
         """How each step ended, and why."""
         lines = (
@@ -38,7 +89,7 @@ class DocumentAdmin(ReadOnlyWhereItLives, admin.ModelAdmin):
         )
         return format_html_join(mark_safe("<br>"), "{}", lines) or mark_safe("-")
 
-    @admin.display(description="job")
+    @admin.display(description=_("job"))
     def job(self, document: Document) -> SafeString | str:
         """The latest job that reads it."""
         if document.job_id is None:

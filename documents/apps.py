@@ -1,12 +1,14 @@
 """The app; its tables live in each tenant's schema."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class DocumentsConfig(AppConfig):
     """Configuration of the app ``documents``."""
 
     name = "documents"
+    verbose_name = _("Documents")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from documents.processing.findings import Step, StepStatus
 
@@ -11,29 +13,29 @@ from documents.processing.findings import Step, StepStatus
 class DocumentStatus(TextChoices):
     """How far the processing of a document's current version has come."""
 
-    PROCESSING = "processing", "processing"
-    READY = "ready", "ready"
-    PARTIAL = "partial", "partial"
-    FAILED = "failed", "failed"
+    PROCESSING = "processing", pgettext_lazy("document", "processing")
+    READY = "ready", pgettext_lazy("document", "ready")
+    PARTIAL = "partial", pgettext_lazy("document", "partial")
+    FAILED = "failed", pgettext_lazy("document", "failed")
 
 
 class AuditAction(TextChoices):
     """What can happen to a document."""
 
-    UPLOADED = "uploaded", "uploaded"
-    UPLOADED_AGAIN = "uploaded_again", "uploaded again"
-    RENAMED = "renamed", "renamed"
-    TRASHED = "trashed", "moved to the trash"
-    RESTORED = "restored", "restored from the trash"
-    REPROCESSED = "reprocessed", "sent through processing again"
-    TAGGED = "tagged", "tags changed"
-    CORRESPONDENT_SET = "correspondent_set", "correspondent changed"
-    DATED = "dated", "date of the document changed"
-    NOTED = "noted", "note written"
-    NOTE_REMOVED = "note_removed", "note removed"
-    PURGED = "purged", "deleted for good"
-    IMPORTED = "imported", "imported"
-    UNLOCKED = "unlocked", "opened with its password"
+    UPLOADED = "uploaded", _("uploaded")
+    UPLOADED_AGAIN = "uploaded_again", _("uploaded again")
+    RENAMED = "renamed", _("renamed")
+    TRASHED = "trashed", _("moved to the trash")
+    RESTORED = "restored", _("restored from the trash")
+    REPROCESSED = "reprocessed", _("sent through processing again")
+    TAGGED = "tagged", _("tags changed")
+    CORRESPONDENT_SET = "correspondent_set", _("correspondent changed")
+    DATED = "dated", _("date of the document changed")
+    NOTED = "noted", _("note written")
+    NOTE_REMOVED = "note_removed", _("note removed")
+    PURGED = "purged", _("deleted for good")
+    IMPORTED = "imported", _("imported")
+    UNLOCKED = "unlocked", _("opened with its password")
 
 
 class Duplicates(TextChoices):

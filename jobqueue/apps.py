@@ -3,13 +3,14 @@
 from django.apps import AppConfig
 from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
 
 
 class JobQueueConfig(AppConfig):
     """Configuration of the reusable app."""
 
     name = "jobqueue"
-    verbose_name = "job queue"
+    verbose_name = _("job queue")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -1,17 +1,28 @@
 """The list of tenants, with what waits, runs and died in each, and the dead letters of all of them."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db import Error, transaction
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views import View
 
 from dms_project.operators.fleet_desk import FleetCausesView, address
+from dms_project.operators.fleet_joblist import FleetJobsView, FleetJobView
 from dms_project.tenancy import TenantNotFound, use
 from dms_project.tenancy.admin import TenantAdmin
-from dms_project.tenancy.models import Tenant
-from jobqueue.counts import LIMIT, Counts, count_jobs
+from dms_project.tenancy.models import Domain, Tenant
+from jobqueue.admin.labels import label
+from jobqueue.admin.reach import counted
+from jobqueue.counts import Counts, count_jobs
+
+label(Tenant, _("tenant"), _("tenants"), schema_name=_("name"), created_at=_("created at"))
+label(Domain, _("host name"), _("host names"), host=_("host"))
 
 admin.site.unregister(Tenant)
 
@@ -24,35 +35,43 @@ class TenantAtWorkAdmin(TenantAdmin):
     list_per_page = 25
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page of dead letters."""
-        dead_letters = self.admin_site.admin_view(FleetCausesView.as_view(model_admin=self))
-        return [path("dead-letters/", dead_letters, name="tenancy_tenant_dead_letters"), *super().get_urls()]
+        """Add the pages about the jobs of all tenants."""
 
-    @admin.display(description="pending jobs")
+        def page(view: type[View]) -> Any:
+            return self.admin_site.admin_view(view.as_view(model_admin=self))
+
+        return [
+            path("dead-letters/", page(FleetCausesView), name="tenancy_tenant_dead_letters"),
+            path("jobs/", page(FleetJobsView), name="tenancy_tenant_jobs"),
+            path("jobs/<str:tenant>/<int:job_id>/", page(FleetJobView), name="tenancy_tenant_job"),
+            *super().get_urls(),
+        ]
+
+    @admin.display(description=_("pending jobs"))
     def pending(self, tenant: Tenant) -> str:
         """How many jobs wait."""
         counts = _counts(tenant)
-        return _number(counts.pending) if counts else "out of service"
+        return counted(counts.pending) if counts else gettext("out of service")
 
-    @admin.display(description="waiting since")
+    @admin.display(description=_("waiting since"))
     def oldest(self, tenant: Tenant) -> str:
         """For how long the job that is due for longest is due."""
         counts = _counts(tenant)
         return timesince(counts.oldest_due) if counts and counts.oldest_due else "-"
 
-    @admin.display(description="running jobs")
+    @admin.display(description=_("running jobs"))
     def processing(self, tenant: Tenant) -> str:
         """How many jobs run."""
         counts = _counts(tenant)
-        return _number(counts.processing) if counts else "-"
+        return counted(counts.processing) if counts else "-"
 
-    @admin.display(description="dead letters")
+    @admin.display(description=_("dead letters"))
     def dead_letters(self, tenant: Tenant) -> SafeString | str:
         """How many jobs wait for a person, and the way to them."""
         counts = _counts(tenant)
         if not counts or not counts.dead_letter:
             return "0" if counts else "-"
-        return format_html('<a href="{}">{}</a>', address(tenant.schema_name), _number(counts.dead_letter))
+        return format_html('<a href="{}">{}</a>', address(tenant.schema_name), counted(counts.dead_letter))
 
 
 def _counts(tenant: Tenant) -> Counts | None:
@@ -65,7 +84,3 @@ def _counts(tenant: Tenant) -> Counts | None:
         except (TenantNotFound, Error):
             known["job_counts"] = None
     return known["job_counts"]
-
-
-def _number(count: int) -> str:
-    return f"more than {LIMIT:,}" if count >= LIMIT else f"{count:,}"

@@ -7,10 +7,12 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views import View
 
 from jobqueue.admin.decisions import decide_and_record, report
 from jobqueue.admin.paging import COUNT_LIMIT
+from jobqueue.admin.reach import number
 from jobqueue.dead_letters import causes, newest_dead_letters, of_cause
 from jobqueue.models import ProcessingJob
 from jobqueue.states import JobStatus
@@ -38,9 +40,10 @@ class CausesView(View):
         context = {
             **self.model_admin.admin_site.each_context(request),
             "opts": self.model_admin.opts,
-            "title": "Dead letters by cause",
+            "title": _("Dead letters by cause"),
+            "jobs_name": self.model_admin.opts.verbose_name_plural,
             "causes": causes(newest_dead_letters(jobs, COUNT_LIMIT)),
-            "looked_through": f"{COUNT_LIMIT:,}" if dead > COUNT_LIMIT else None,
+            "looked_through": number(COUNT_LIMIT) if dead > COUNT_LIMIT else None,
             "may_requeue": self.model_admin.has_requeue_permission(request),
             "may_discard": self.model_admin.has_discard_permission(request),
             "jobs_url": reverse("admin:jobqueue_processingjob_changelist"),

@@ -11,18 +11,41 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from jobqueue.dead_letters import Decided
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.states import JobStatus
 
 #: More than this many are asked about first.
 _ASK_ABOVE = 100
 _BATCH = 1_000
 #: Many jobs requeued at once become due within this time, so that what killed them isn't hit by all of them at once.
 _SPREAD_PER_JOB = timedelta(milliseconds=10)
-#: What is said of those that a verb was applied to.
+#: What the audit says of those that a verb was applied to, in one language whoever did it.
 PAST = {"requeue": "requeued", "discard": "discarded"}
+_DONE = {
+    "requeue": ngettext_lazy("%(jobs)d job requeued.", "%(jobs)d jobs requeued.", "jobs"),
+    "discard": ngettext_lazy("%(jobs)d job discarded.", "%(jobs)d jobs discarded.", "jobs"),
+}
+_REFUSED = {
+    "requeue": ngettext_lazy(
+        "%(jobs)d job refused, since only dead letters can be requeued: job %(id)d is %(why)s.",
+        "%(jobs)d jobs refused, since only dead letters can be requeued: job %(id)d is %(why)s.",
+        "jobs",
+    ),
+    "discard": ngettext_lazy(
+        "%(jobs)d job refused, since only dead letters can be discarded: job %(id)d is %(why)s.",
+        "%(jobs)d jobs refused, since only dead letters can be discarded: job %(id)d is %(why)s.",
+        "jobs",
+    ),
+}
+_REASONS = {"locked": gettext_lazy("locked"), "unknown": gettext_lazy("unknown")}
+_QUESTION = {
+    "requeue": ngettext_lazy("Requeue %(jobs)d job?", "Requeue %(jobs)d jobs?", "jobs"),
+    "discard": ngettext_lazy("Discard %(jobs)d job?", "Discard %(jobs)d jobs?", "jobs"),
+}
 
 
 def decide(
@@ -75,13 +98,17 @@ def _batches(jobs: QuerySet[ProcessingJob]) -> Iterator[list[int]]:
 
 def report(model_admin: admin.ModelAdmin, request: HttpRequest, decided: Decided, verb: str) -> None:
     """Tell the user what was done and what was refused."""
-    done, refused = len(decided.done), len(decided.refused)
-    if done:
-        model_admin.message_user(request, f"{_jobs(done)} {PAST[verb]}.", messages.SUCCESS)
-    if refused:
-        job_id, why = next(iter(decided.refused.items()))
-        text = f"{_jobs(refused)} refused, since only dead letters can be {PAST[verb]}: job {job_id} is {why}."
-        model_admin.message_user(request, text, messages.WARNING)
+    if decided.done:
+        model_admin.message_user(request, _DONE[verb] % {"jobs": len(decided.done)}, messages.SUCCESS)
+    if decided.refused:
+        model_admin.message_user(request, refusal(decided, verb), messages.WARNING)
+
+
+def refusal(decided: Decided, verb: str) -> str:
+    """Say how many were refused, and of one of them why."""
+    job_id, why = next(iter(decided.refused.items()))
+    reason = _REASONS[why] if why in _REASONS else JobStatus(why).label
+    return str(_REFUSED[verb] % {"jobs": len(decided.refused), "id": job_id, "why": reason})
 
 
 def _record(request: HttpRequest, using: str, ids: list[int], verb: str) -> None:
@@ -95,7 +122,7 @@ def _question(model_admin: admin.ModelAdmin, request: HttpRequest, how_many: int
     context: dict[str, Any] = {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
-        "title": f"{verb.capitalize()} {_jobs(how_many)}?",
+        "title": _QUESTION[verb] % {"jobs": how_many},
         "how_many": how_many,
         "verb": verb,
         "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
@@ -103,7 +130,3 @@ def _question(model_admin: admin.ModelAdmin, request: HttpRequest, how_many: int
         "select_across": request.POST.get("select_across", "0"),
     }
     return TemplateResponse(request, "admin/jobqueue/processingjob/confirm.html", context)
-
-
-def _jobs(number: int) -> str:
-    return f"{number} job" if number == 1 else f"{number} jobs"

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.dead_letters import of_cause
 from jobqueue.handlers import registered
@@ -35,7 +36,7 @@ class _RecentValuesFilter(admin.SimpleListFilter):
 class JobTypeFilter(_RecentValuesFilter):
     """By job type; those that this process has handlers for are always offered."""
 
-    title = "job type"
+    title = _("job type")
     parameter_name = "job_type"
 
     def also(self) -> set[str]:
@@ -46,14 +47,14 @@ class JobTypeFilter(_RecentValuesFilter):
 class QueueFilter(_RecentValuesFilter):
     """By queue."""
 
-    title = "queue"
+    title = _("queue")
     parameter_name = "queue_name"
 
 
 class CauseFilter(admin.SimpleListFilter):
     """Dead letters of one cause; reached from the page of causes, and shown only then."""
 
-    title = "cause of death"
+    title = _("cause of death")
     parameter_name = "cause"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -14,12 +14,15 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin.causes import CausesView
 from jobqueue.admin.control_room import ControlRoomView
 from jobqueue.admin.decisions import decide
 from jobqueue.admin.filters import CauseFilter, JobTypeFilter, QueueFilter
 from jobqueue.admin.joblist import JobList
+from jobqueue.admin.labels import explain, label
 from jobqueue.admin.notes import note
 from jobqueue.admin.paging import COUNT_LIMIT, CappedPaginator
 from jobqueue.control.evidence import reasons
@@ -38,6 +41,35 @@ _DECISIONS = 50
 _UNFINISHED = (JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.DEAD_LETTER)
 
 
+label(
+    ProcessingJob,
+    _("job"),
+    _("jobs"),
+    job_type=_("job type"),
+    status=_("status"),
+    progress=_("progress"),
+    created_at=_("created at"),
+    available_at=_("available at"),
+    started_at=_("started at"),
+    finished_at=_("finished at"),
+    queue_name=_("queue name"),
+    priority=_("priority"),
+    idempotency_key=_("idempotency key"),
+    locked_by=_("locked by"),
+    locked_at=_("locked at"),
+    lock_token=_("lock token"),
+    worker_deaths=_("worker deaths"),
+)
+explain(
+    ProcessingJob,
+    priority=_("-100 to 100, higher first"),
+    progress=_("percent, as the handler reports it"),
+    started_at=_("of the latest attempt"),
+    locked_at=_("taken or last renewed"),
+    worker_deaths=_("in a row"),
+)
+
+
 @admin.register(ProcessingJob)
 class ProcessingJobAdmin(admin.ModelAdmin):
     """Nothing can be edited: what changes a job's state is the queue, here by two actions with rights of their own."""
@@ -45,7 +77,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     list_display = ["id", "what", "status", "tries", "note"]
     list_filter = ["status", JobTypeFilter, QueueFilter, CauseFilter]
     search_fields = ["id"]  # shows the field; get_search_results says what is searched
-    search_help_text = "A job's id, an idempotency key, or words in the first line of a dead letter's error."
+    search_help_text = _("A job's id, an idempotency key, or words in the first line of a dead letter's error.")
     ordering = ["-id"]
     sortable_by = ["id"]
     list_per_page = 50
@@ -55,10 +87,10 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     actions = ["requeue", "discard"]
     fieldsets = [
         (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text"]}),
-        ("Content", {"fields": ["payload_text", "result_text"]}),
-        ("Times", {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
-        ("Place", {"fields": [("queue_name", "priority"), "idempotency_key"]}),
-        ("Lock", {"fields": [("locked_by", "locked_at"), ("lock_token", "worker_deaths")]}),
+        (_("Content"), {"fields": ["payload_text", "result_text"]}),
+        (_("Times"), {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
+        (_("Place"), {"fields": [("queue_name", "priority"), "idempotency_key"]}),
+        (_("Lock"), {"fields": [("locked_by", "locked_at"), ("lock_token", "worker_deaths")]}),
     ]
 
     # Rights
@@ -107,9 +139,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Say of an unfinished job why it isn't running, and of any what has happened to it."""
-        job: ProcessingJob = context["original"]
-        context["reasons"] = reasons(job) if job.status in _UNFINISHED else []
-        context["events"] = timeline(job, _decisions(job))
+        context |= story(context["original"])
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_search_results(
@@ -127,47 +157,57 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         # As ids alone: with an OR the planner may read the primary key from its end until it meets enough of them.
         return queryset.filter(pk__in=found), False
 
-    @admin.action(description="Requeue dead letters", permissions=["requeue"])
+    @admin.action(description=_("Requeue dead letters"), permissions=["requeue"])
     def requeue(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> HttpResponse | None:
         """Let the selected dead letters run again."""
         return decide(self, request, queryset, "requeue")
 
-    @admin.action(description="Discard dead letters", permissions=["discard"])
+    @admin.action(description=_("Discard dead letters"), permissions=["discard"])
     def discard(self, request: HttpRequest, queryset: QuerySet[ProcessingJob]) -> HttpResponse | None:
         """Give the selected dead letters up."""
         return decide(self, request, queryset, "discard")
 
     # What is shown
 
-    @admin.display(description="job type")
+    @admin.display(description=_("job type"))
     def what(self, job: ProcessingJob) -> str:
         """The type, and the queue if that says something."""
-        return job.job_type if job.queue_name == DEFAULT_QUEUE else f"{job.job_type} in {job.queue_name}"
+        if job.queue_name == DEFAULT_QUEUE:
+            return job.job_type
+        return gettext("%(job_type)s in %(queue)s") % {"job_type": job.job_type, "queue": job.queue_name}
 
-    @admin.display(description="attempts")
+    @admin.display(description=_("attempts"))
     def tries(self, job: ProcessingJob) -> str:
         """Attempts of those allowed."""
-        return f"{job.attempts} of {job.max_attempts}"
+        return gettext("%(attempts)d of %(max)d") % {"attempts": job.attempts, "max": job.max_attempts}
 
-    @admin.display(description="note")
+    @admin.display(description=_("note"))
     def note(self, job: ProcessingJob) -> str:
         """What is of interest in its status."""
         return note(job)
 
-    @admin.display(description="payload")
+    @admin.display(description=_("payload"))
     def payload_text(self, job: ProcessingJob) -> SafeString:
         """The payload, indented."""
         return _preformatted(json.dumps(job.payload, indent=2, ensure_ascii=False))
 
-    @admin.display(description="result")
+    @admin.display(description=_("result"))
     def result_text(self, job: ProcessingJob) -> SafeString:
         """The result, indented."""
         return _preformatted("-" if job.result is None else json.dumps(job.result, indent=2, ensure_ascii=False))
 
-    @admin.display(description="last error")
+    @admin.display(description=_("last error"))
     def error_text(self, job: ProcessingJob) -> SafeString:
         """The last error with its traceback."""
         return _preformatted(job.last_error or "-")
+
+
+def story(job: ProcessingJob) -> dict[str, Any]:
+    """Return what the page of a job tells beside its fields: ``reasons`` why it isn't running, and ``events``."""
+    return {
+        "reasons": reasons(job) if job.status in _UNFINISHED else [],
+        "events": timeline(job, _decisions(job)),
+    }
 
 
 def _is_id(text: str) -> bool:

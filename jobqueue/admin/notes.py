@@ -4,7 +4,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
 
 from jobqueue.error_text import summary
 from jobqueue.models import ProcessingJob
@@ -20,20 +22,20 @@ def note(job: ProcessingJob) -> str:
 
 def _pending(job: ProcessingJob) -> str:
     waits = job.available_at - timezone.now()
-    when = f"due in {_span(waits)}" if waits > timedelta(0) else f"due for {_span(-waits)}"
-    return f"{when}; last: {_error(job)}" if job.last_error else when
+    when = _("due in %s") % _span(waits) if waits > timedelta(0) else _("due for %s") % _span(-waits)
+    return _("%(when)s; last: %(error)s") % {"when": when, "error": _error(job)} if job.last_error else when
 
 
 def _processing(job: ProcessingJob) -> str:
-    since = f"for {_span(timezone.now() - job.started_at)} " if job.started_at else ""
-    progress = f", {job.progress} %" if job.progress is not None else ""
-    return f"{since}on {job.locked_by}{progress}"
+    words = {"worker": job.locked_by, "time": _span(timezone.now() - job.started_at) if job.started_at else ""}
+    where = _("for %(time)s on %(worker)s") % words if job.started_at else _("on %(worker)s") % words
+    return f"{where}, {job.progress} %" if job.progress is not None else where
 
 
 def _succeeded(job: ProcessingJob) -> str:
     if job.started_at is None or job.finished_at is None:
         return ""
-    return f"took {_span(job.finished_at - job.started_at)}"
+    return _("took %s") % _span(job.finished_at - job.started_at)
 
 
 def _error(job: ProcessingJob) -> str:
@@ -44,7 +46,7 @@ def _span(duration: timedelta) -> str:
     """Say how long that is, from tenths of a second to years."""
     seconds = max(duration.total_seconds(), 0.0)
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{number_format(seconds, 1)} s"
     return f"{seconds:.0f} s" if seconds < 60 else timesince(timezone.now() - duration)
 
 

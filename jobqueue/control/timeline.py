@@ -79,7 +79,13 @@ def _now(job: ProcessingJob) -> list[Event]:
         return [Event(job.available_at, "due", gettext("Due"))]
     last_end = _time(job.history[-1].get("ended_at")) if job.history else None
     if job.status in FINAL and job.finished_at != last_end:
-        return [Event(job.finished_at, "finished", gettext("Ended for good: %(status)s") % {"status": job.status})]
+        return [
+            Event(
+                job.finished_at,
+                "finished",
+                gettext("Ended for good: %(status)s") % {"status": JobStatus(job.status).label},
+            )
+        ]
     return []
 
 

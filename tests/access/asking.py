@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.access.world import DOCUMENT, JOB, NOTE, House, Ids
+from tests.access.world import DOCUMENT, JOB, NOTE, SCHEMA, House, Ids
 
 _PLACEHOLDER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>.*?\)")
 API = ("/api/documents", "/api/jobs", "/api/tags", "/api/correspondents")
@@ -49,6 +49,8 @@ def url_of(path: str, ids: Ids) -> str:
                 return str(ids.get(DOCUMENT, _NO_DOCUMENT))
             case "job_id":
                 return str(ids[JOB])
+            case "tenant":
+                return str(ids.get(SCHEMA, "nobody"))
             case "note_id":
                 return str(ids.get(NOTE, 0))
             case "app_label":

@@ -20,13 +20,14 @@ from tests.documents.http import Api
 
 HOSTS = {"acme": "acme.localhost", "globex": "globex.localhost", PUBLIC: "localhost"}
 DOCUMENT, JOB, NOTE = "documents/document", "jobqueue/processingjob", "documents/note"
+SCHEMA = "tenancy/tenant schema_name"
 
 Ids = dict[str, Any]
 
 
 def unknown_ids(like: Ids) -> Ids:
     """Return ids that nobody has."""
-    return dict.fromkeys(like, 999_999_999) | {DOCUMENT: uuid4()}
+    return dict.fromkeys(like, 999_999_999) | {DOCUMENT: uuid4(), SCHEMA: "nobody"}
 
 
 @dataclass
@@ -80,7 +81,7 @@ def furnish(name: str, first_id: int) -> House:
         house.let_in("boss", User.objects.create_superuser("boss", pk=first_id + 2))
         group = Group.objects.create(name="group", pk=first_id)
         token = ApiToken.objects.create(pk=first_id, user=user, label="scanner", sha256=f"{first_id:064}")
-        entry = {"auth/user": user.pk, "auth/group": group.pk, "tokens/apitoken": token.pk, JOB: first_id}
+        entry = {"auth/user": user.pk, "auth/group": group.pk, "tokens/apitoken": token.pk, JOB: first_id, SCHEMA: name}
         if name == PUBLIC:
             Queue().enqueue("test.ok", {})
             ProcessingJob.objects.update(id=first_id)

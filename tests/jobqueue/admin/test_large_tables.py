@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from jobqueue.admin import causes, joblist, jobs, paging
+from jobqueue.admin import causes, jobs, paging, reach
 from jobqueue.queue import Queue
 from tests.jobqueue.admin.conftest import Login
 from tests.jobqueue.admin.test_admin import CAUSES, LIST, VIEW
@@ -48,10 +48,10 @@ PAGES = {
 @pytest.fixture
 def crowded(committed_db: None, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many jobs of each kind: old ones pending, then dead letters, then finished ones; bounds are as much smaller."""
-    for module in (causes, joblist, jobs, paging):
+    for module in (causes, jobs, paging, reach):
         monkeypatch.setattr(module, "COUNT_LIMIT", 300)
-    monkeypatch.setattr(joblist, "NEWEST", 1_000)
-    monkeypatch.setattr(joblist, "PENDING", 200)
+    monkeypatch.setattr(reach, "NEWEST", 1_000)
+    monkeypatch.setattr(reach, "PENDING", 200)
     with connection.cursor() as cursor:
         cursor.execute(
             """

@@ -10,7 +10,7 @@ from django.test import Client
 from lxml import html  # type: ignore[import-untyped]
 
 from jobqueue import counts
-from jobqueue.admin import joblist
+from jobqueue.admin import reach
 from jobqueue.counts import count_all, count_jobs
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
@@ -104,8 +104,8 @@ def test_a_paused_queue_is_named_above_the_list_and_on_its_jobs(login: Login, qu
 
 
 def test_how_far_a_filter_looks_is_said(login: Login, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joblist, "NEWEST", 3)
-    monkeypatch.setattr(joblist, "PENDING", 3)
+    monkeypatch.setattr(reach, "NEWEST", 3)
+    monkeypatch.setattr(reach, "PENDING", 3)
     queue.enqueue_many([JobSpec("test.ok", {})] * 5)
     client = login(VIEW)
 
