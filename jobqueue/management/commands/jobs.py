@@ -1,9 +1,11 @@
 """``manage.py jobs``: what the admin does, for terminals and programs."""
 
 import json
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -13,13 +15,17 @@ from django.forms.models import model_to_dict
 
 from jobqueue.conf import conf
 from jobqueue.control.evidence import reasons
+from jobqueue.control.requeueing import Requeued, requeue_slowly
 from jobqueue.control.timeline import timeline
-from jobqueue.counts import count_jobs
+from jobqueue.dead_letters import of_cause
 from jobqueue.error_text import summary
 from jobqueue.exceptions import InvalidJob, JobNotFound, NotDeadLettered
 from jobqueue.handlers import registered
+from jobqueue.management.output import ProgressBar, table, text_of
+from jobqueue.management.overview import OVERVIEWS
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.sign_of_life import count_signs
 from jobqueue.states import JobStatus
 from jobqueue.tenant_source import TenantSource, tenant_source
 
@@ -53,15 +59,33 @@ class Command(BaseCommand):
             ("why", "why a job is not running"),
         ):
             verbs.add_parser(verb, help=text).add_argument("ids", nargs=1, type=int, metavar="ID")
+        requeue = verbs.add_parser("requeue", help="let dead letters run again: some by their ids, or all of a cause")
+        requeue.add_argument("ids", nargs="*", type=int, metavar="ID")
+        requeue.add_argument(
+            "--cause", metavar="TEXT", help="as 'jobs causes' prints it; slowly, until one fails again"
+        )
+        requeue.add_argument("--type", metavar="T", help="with --cause: of this job type only")
+        requeue.add_argument(
+            "--patience",
+            type=_limit,
+            default=300,
+            metavar="S",
+            help="with --cause: wait so long for a worker, default 300 s",
+        )
         for verb, text in (
-            ("requeue", "let dead letters run again"),
             ("discard", "give dead letters up"),
             ("cancel", "end jobs that wait or run"),
         ):
             verbs.add_parser(verb, help=text).add_argument("ids", nargs="+", type=int, metavar="ID")
         for verb, text in (("pause", "claim nothing from queues"), ("resume", "serve paused queues again")):
             verbs.add_parser(verb, help=text).add_argument("queues", nargs="+", metavar="Q")
-        verbs.add_parser("stats", help="how many jobs wait, run and are dead letters, and since when the oldest waits")
+        for verb, text in (
+            ("stats", "how many jobs wait, run and are dead letters, and since when the oldest waits"),
+            ("queues", "the same for each queue, and which are paused"),
+            ("workers", "which worker runs what, and since when"),
+            ("causes", "what dead letters died of"),
+        ):
+            verbs.add_parser(verb, help=text)
         for sub in verbs.choices.values():
             sub.add_argument("--tenant", metavar="T", help="whose jobs; verbs without ids mean every tenant without it")
             sub.add_argument("--json", action="store_true", help="for programs")
@@ -78,8 +102,13 @@ class Command(BaseCommand):
             self._show_rows(rows, options["json"])
             self._hint_at_missing_handlers(rows)
             return
-        if options["verb"] == "stats":
-            self._show_rows([self._stats(tenants, name) for name in names], options["json"])
+        if options["verb"] in OVERVIEWS:
+            self._overview(tenants, names, options)
+            return
+        if options["verb"] == "requeue" and (options["cause"] is not None) == bool(options["ids"]):
+            raise CommandError("Say which: ids, or a --cause as 'manage.py jobs causes' prints it.")
+        if options["verb"] == "requeue" and not options["ids"]:
+            self._requeue_cause(tenants, names, options)
             return
         if options["verb"] in ("pause", "resume"):
             self._switch(tenants, names, options)
@@ -94,13 +123,12 @@ class Command(BaseCommand):
             else:
                 self._decide(options["verb"], options["ids"], options["json"])
 
-    def _show_rows(self, rows: list[dict[str, Any]], as_json: bool) -> None:
+    def _show_rows(self, rows: list[dict[str, Any]], as_json: bool, nothing: str = "no jobs") -> None:
         if as_json:
             self.stdout.write(json.dumps(rows, cls=DjangoJSONEncoder, indent=2))
-        elif rows:
-            self._table(rows)
-        else:
-            self.stdout.write("no jobs")
+            return
+        for line in table(rows, whole="cause" in rows[0]) if rows else [nothing]:
+            self.stdout.write(line)
 
     def _rows(self, tenants: TenantSource, name: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         wanted = {"status": options["status"], "queue_name": options["queue"], "job_type": options["type"]}
@@ -116,16 +144,54 @@ class Command(BaseCommand):
         if missing := sorted(pending - set(registered())):
             self.stderr.write(f"Nothing here has a handler for {', '.join(missing)}: these wait for a worker that has.")
 
-    def _stats(self, tenants: TenantSource, name: str) -> dict[str, Any]:
-        with tenants.use(name):
-            counts = count_jobs()
-            return ({"tenant": name} if name else {}) | {
-                "pending": counts.pending,
-                "processing": counts.processing,
-                "dead_letter": counts.dead_letter,
-                "oldest_due": counts.oldest_due,
-                "paused_queues": Queue().paused_queues(),
-            }
+    def _overview(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
+        read, nothing = OVERVIEWS[options["verb"]]
+        rows = []
+        for name in names:
+            with tenants.use(name):
+                rows += [({"tenant": name} if name else {}) | row for row in read(ProcessingJob.objects.db)]
+        self._show_rows(rows, options["json"], nothing)
+        if options["verb"] == "workers" and not options["json"]:
+            self.stderr.write(f"workers that show a sign of life: {count_signs(ProcessingJob.objects.db)}")
+
+    def _requeue_cause(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
+        """Requeue slowly all of a cause, tenant by tenant, and end with status 1 if it had to stop."""
+        done = []
+        for name in names:
+            with tenants.use(name):
+                outcome = self._requeue_in_tenant(options)
+            done.append(({"tenant": name} if name else {}) | asdict(outcome))
+            if outcome.failed or outcome.stuck:
+                break
+        if not any(row["requeued"] + row["left_alone"] for row in done):
+            raise CommandError(f"No dead letter died of {options['cause']!r}. See 'manage.py jobs causes'.")
+        sums = {key: sum(row[key] for row in done) for key in ("requeued", "succeeded")}
+        if options["json"]:
+            self.stdout.write(json.dumps(done))
+        else:
+            self.stdout.write(f"requeued: {sums['requeued']:,}, of which succeeded: {sums['succeeded']:,}")
+        where = f" --tenant {done[-1]['tenant']}" if "tenant" in done[-1] else ""
+        if failed := done[-1]["failed"]:
+            raise CommandError(
+                f"Stopped, since job {failed[0]} failed again; the others are still dead letters. "
+                f"See 'manage.py jobs show {failed[0]}{where}'."
+            )
+        if done[-1]["stuck"]:
+            raise CommandError(
+                f"Stopped, since no worker took what was requeued for {options['patience']} s. "
+                f"See 'manage.py jobs list --status pending{where}' and 'jobs why'."
+            )
+
+    def _requeue_in_tenant(self, options: dict[str, Any]) -> Requeued:
+        jobs = ProcessingJob.objects.all()
+        if options["type"]:
+            jobs = jobs.filter(job_type=options["type"])
+        ids = list(of_cause(jobs, options["cause"]).order_by("pk").values_list("pk", flat=True))
+        outcome, bar = Requeued(), ProgressBar(sys.stderr, len(ids))
+        for outcome in requeue_slowly(jobs.db, ids, patience=timedelta(seconds=options["patience"])):
+            bar.show(outcome.requeued, f"requeued, {outcome.succeeded:,} succeeded")
+        bar.end()
+        return outcome
 
     def _switch(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
         """Pause or resume queues, here or in every tenant; what is so already is no error."""
@@ -145,12 +211,6 @@ class Command(BaseCommand):
             where = f"{row['tenant']}: " if "tenant" in row else ""
             self.stdout.write(f"{where}{options['verb']}: {', '.join(row[options['verb']]) or 'nothing to do'}")
 
-    def _table(self, rows: list[dict[str, Any]]) -> None:
-        cells = [[_text(value)[:60] for value in row.values()] for row in rows]
-        widths = [max(map(len, column)) for column in zip(list(rows[0]), *cells, strict=True)]
-        for line in [list(rows[0]), *cells]:
-            self.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
     def _show(self, job: ProcessingJob, as_json: bool) -> None:
         facts = {"id": job.pk} | model_to_dict(job)
         why, events = reasons(job), timeline(job)
@@ -160,10 +220,10 @@ class Command(BaseCommand):
             return
         for name, value in facts.items():
             if name != "history":
-                self.stdout.write(f"{name}: {_text(value)}")
+                self.stdout.write(f"{name}: {text_of(value)}")
         self.stdout.write("timeline:")
         for event in events:
-            self.stdout.write(f"  {_text(event.at):<19}  {event.text} {event.detail}".rstrip())
+            self.stdout.write(f"  {text_of(event.at):<19}  {event.text} {event.detail}".rstrip())
         self.stdout.write(f"why: {' '.join(reason.text for reason in why)}")
 
     def _explain(self, job: ProcessingJob, as_json: bool) -> None:
@@ -219,13 +279,3 @@ def _chosen(tenants: TenantSource, wanted: str | None) -> list[str]:
     if wanted not in names:
         raise CommandError(f"There is no tenant {wanted}; there are {', '.join(names)}.")
     return [wanted]
-
-
-def _text(value: Any) -> str:
-    if value is None or value == "":
-        return "-"
-    if value == []:
-        return "-"
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return f"{value:%Y-%m-%d %H:%M:%S}" if hasattr(value, "strftime") else str(value)
