@@ -21,6 +21,7 @@ from tests.parallel import (  # noqa: F401 - hooks
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
 )
+from tests.repeated import pytest_report_teststatus, pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
 
 TENANTS = {"acme": "acme.localhost", "globex": "globex.localhost"}
 # What a migrate writes stays: tests may rely on it, and nothing but a migrate brings it back.

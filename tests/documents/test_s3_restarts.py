@@ -33,6 +33,7 @@ from scripts.leash import leashed
 from tests.documents import files
 from tests.documents.servers import S3Server, s3_environment, s3_storage, use_storage
 from tests.documents.web import ROOT, WebClient, WebServer
+from tests.stopwatch import Stopwatch
 
 UPLOADS, KILLS = map(int, os.environ.get("S3_RESTARTS", "16x2").split("x"))
 IN_FULL = "S3_RESTARTS" in os.environ
@@ -63,10 +64,10 @@ class Uploads:
             time.sleep(0.3)
 
     def _promised(self, content: bytes) -> bool:
-        started = time.monotonic()
-        answer = self.client.upload(content, name="file")
-        body = json.load(answer)
-        self.answers.append((answer.status, body.get("code", ""), time.monotonic() - started))
+        with Stopwatch() as watch:
+            answer = self.client.upload(content, name="file")
+            body = json.load(answer)
+            self.answers.append((answer.status, body.get("code", ""), watch.seconds))
         if answer.status in (200, 201):
             self.promised[body["sha256"]] = body["id"]
         return answer.status != 503
@@ -139,10 +140,10 @@ def worker(web: WebServer, s3: S3Server, database_url: str, tmp_path: Path) -> I
 
 
 def eventually(holds: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    with Stopwatch() as watch:
+        while not holds():
+            assert watch.seconds < seconds
+            time.sleep(0.2)
 
 
 @pytest.mark.timeout(1200 if IN_FULL else 180)

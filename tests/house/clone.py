@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import psutil
 
 from scripts.leash import leashed
+from tests.stopwatch import Stopwatch
 
 TREE = Path(__file__).resolve().parents[2]
 # Compiled modules are taken along, for the time it takes to compile all again, but none that is being written just now.
@@ -53,10 +54,10 @@ def free_port() -> int:
 
 def eventually(condition: Callable[[], T], seconds: float = 20) -> T:
     """Wait until ``condition()`` is true and return what it returned."""
-    deadline = time.monotonic() + seconds
-    while not (result := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
-        time.sleep(0.02)
+    with Stopwatch() as watch:
+        while not (result := condition()):
+            assert watch.seconds < seconds, f"not within {seconds} s: {condition}"
+            time.sleep(0.02)
     return result
 
 
@@ -75,15 +76,16 @@ class Answer:
 def get(
     port: int, path: str, host: str = "localhost", timeout: float = 20, method: str = "GET", **headers: str
 ) -> Answer:
-    started = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
-    try:
-        connection.request(method, path, headers={"Host": f"{host}:{port}"} | headers)
-        response = connection.getresponse()
-        body = response.read().decode(errors="replace")
-    finally:
-        connection.close()
-    return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, body, time.monotonic() - started)
+    with Stopwatch() as watch:
+        try:
+            connection.request(method, path, headers={"Host": f"{host}:{port}"} | headers)
+            response = connection.getresponse()
+            body = response.read().decode(errors="replace")
+        finally:
+            connection.close()
+        seconds = watch.seconds
+    return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, body, seconds)
 
 
 @dataclass

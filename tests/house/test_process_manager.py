@@ -16,6 +16,7 @@ import pytest
 from scripts.leash import leashed
 from scripts.process_manager import FIRST_DELAY, HEALTHY_SECONDS, LONGEST_DELAY, next_delay
 from tests.house.clone import TREE, eventually
+from tests.stopwatch import Stopwatch
 
 # Runs each argument as a program for sh, named a, b, c, until it is told to stop.
 DRIVER = """
@@ -112,18 +113,20 @@ def test_a_signal_stops_everything_cleanly(number: signal.Signals, manage: Calla
     eventually(lambda: managed.pids("a") and managed.pids("b"))
     children = managed.process.children(recursive=True)
     managed.process.send_signal(number)
-    assert managed.process.wait(10) == 0
+    assert managed.process.wait(30) == 0
     assert "bye" in managed.lines("a")
-    assert psutil.wait_procs(children, timeout=5)[1] == []
+    assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
 def test_a_program_that_ignores_the_request_is_killed_after_its_grace(manage: Callable[..., Managed]) -> None:
     managed = manage("trap '' TERM; echo pid $$; while :; do sleep 0.05; done")
     eventually(lambda: managed.pids("a"))
     started = time.monotonic()
-    managed.process.send_signal(signal.SIGTERM)
-    managed.process.wait(10)
-    assert 1 <= time.monotonic() - started < 5
+    with Stopwatch() as watch:
+        managed.process.send_signal(signal.SIGTERM)
+        managed.process.wait(30)
+        assert watch.seconds < 5
+    assert time.monotonic() - started >= 1
     assert "did not stop within 1 s; killed" in managed.lines("a")
     assert not psutil.pid_exists(managed.pids("a")[0])
 
@@ -151,4 +154,4 @@ def test_output_that_nobody_reads_any_more_ends_the_run() -> None:
     assert manager.stdout is not None
     manager.stdout.readline()
     manager.stdout.close()
-    assert manager.wait(10) == 0
+    assert manager.wait(30) == 0

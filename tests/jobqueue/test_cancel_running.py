@@ -1,7 +1,6 @@
 """Cancelling a job that runs: its handler is stopped within a second, and nothing it does afterwards is recorded."""
 
 import threading
-import time
 from queue import SimpleQueue
 
 import psutil
@@ -22,6 +21,7 @@ from tests.jobqueue.conftest import Start
 from tests.jobqueue.jobs import Jobs
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, Twins
+from tests.stopwatch import Stopwatch
 
 
 def cancel(twins: Twins) -> None:
@@ -48,10 +48,10 @@ def test_a_handler_in_a_thread_gets_an_exception_within_about_a_second(
     both.have_started(twins)
     both.have_started(neighbours)
 
-    began = time.monotonic()
-    cancel(twins)
-    eventually(lambda: all(both.events(twins, "cancelled")), what="both handlers are told", within=10)
-    assert time.monotonic() - began < 5  # on a machine that has a lot to do; see also the next test
+    with Stopwatch() as watch:
+        cancel(twins)
+        eventually(lambda: all(both.events(twins, "cancelled")), what="both handlers are told", within=10)
+        assert watch.seconds < 5  # on a machine that has a lot to do; see also the next test
     worker.has_said("what it did is not recorded")
 
     assert [[entry["held"] for entry in events] for events in both.events(twins, "cancelled")] == [[False]] * 2
@@ -110,7 +110,7 @@ def test_an_isolated_handler_is_killed(both: BothTenants, start: Start) -> None:
 
     cancel(twins)
 
-    _, alive = psutil.wait_procs(processes, timeout=5)
+    _, alive = psutil.wait_procs(processes, timeout=20)
     assert alive == []
     both.a_canary_passes()
     assert_cancelled(twins)

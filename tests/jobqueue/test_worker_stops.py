@@ -108,7 +108,7 @@ def test_programs_of_handlers_that_are_given_back_are_ended(both: BothTenants, s
 
     assert worker.terminate() == 0
 
-    _, alive = psutil.wait_procs(programs, timeout=5)
+    _, alive = psutil.wait_procs(programs, timeout=20)
     for program in alive:
         program.kill()
     assert alive == []

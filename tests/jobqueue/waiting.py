@@ -4,13 +4,15 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from tests.stopwatch import Stopwatch
+
 T = TypeVar("T")
 
 
 def eventually(condition: Callable[[], T], *, within: float = 20.0, what: str = "") -> T:
     """Return the first true answer of ``condition``; fail when there was none ``within`` the seconds."""
-    deadline = time.monotonic() + within
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, f"not within {within} s: {what or condition}"
-        time.sleep(0.02)
+    with Stopwatch() as watch:
+        while not (answer := condition()):
+            assert watch.seconds < within, f"not within {within} s: {what or condition}"
+            time.sleep(0.02)
     return answer

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable
 
+from tests.stopwatch import Stopwatch
+
 
 def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
     """Return once the condition holds; fail after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+    with Stopwatch() as watch:
+        while not condition():
+            assert watch.seconds < seconds, "waited in vain"
+            time.sleep(0.02)
