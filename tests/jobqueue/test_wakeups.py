@@ -199,8 +199,10 @@ def test_what_was_taken_in_advance_goes_to_an_idle_worker_when_jobs_turn_out_lon
 
     second = start("--concurrency", "9", "--name", "second", poll_interval=NEVER)
     eventually(
-        lambda: Counter((job.status, job.attempts, job.locked_by) for twins in long for job in twins.rows())
-        == {("processing", 1, "first"): 1, ("processing", 1, "second"): 9},
+        lambda: (
+            Counter((job.status, job.attempts, job.locked_by) for twins in long for job in twins.rows())
+            == {("processing", 1, "first"): 1, ("processing", 1, "second"): 9}
+        ),
         within=20,
         what="one runs where it was, nine in the other worker",
     )
