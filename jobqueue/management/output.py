@@ -1,9 +1,11 @@
-"""What commands print for people: tables, values, and a bar for work that takes long."""
+"""What commands print for people and read from them: tables, values, ages, and a bar for work that takes long."""
 
 import json
+import re
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import IO, Any
 
 _CELL_MAX_CHARACTERS = 60
@@ -20,6 +22,26 @@ def text_of(value: Any) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def counted(jobs: int) -> str:
+    """Return a number of jobs with the word."""
+    return "1 job" if jobs == 1 else f"{jobs:,} jobs"
+
+
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "": "seconds"}
+
+
+def age(text: str) -> timedelta:
+    """Read ``30d``, ``12h``, ``30m`` or ``0``.
+
+    Raises:
+        argparse.ArgumentTypeError: It is something else.
+    """
+    match = re.fullmatch(r"(\d{1,5})([dhm])|(0)", text)
+    if not match:
+        raise ArgumentTypeError(f"{text!r} is not an age such as 30d, 12h or 0")
+    return timedelta(**{_UNITS[match[2] or ""]: int(match[1] or 0)})
 
 
 def table(rows: Sequence[dict[str, Any]], *, whole: bool = False) -> list[str]:

@@ -1,27 +1,24 @@
 """``manage.py jobs``: what the admin does, for terminals and programs."""
 
 import json
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.forms.models import model_to_dict
 
 from jobqueue.conf import conf
 from jobqueue.control.evidence import reasons
-from jobqueue.control.requeueing import Requeued, requeue_slowly
 from jobqueue.control.timeline import timeline
-from jobqueue.dead_letters import of_cause
 from jobqueue.error_text import summary
 from jobqueue.exceptions import InvalidJob, JobNotFound, NotDeadLettered
 from jobqueue.handlers import registered
-from jobqueue.management.output import ProgressBar, table, text_of
+from jobqueue.management.long_work import LongWork
+from jobqueue.management.output import age, table, text_of
 from jobqueue.management.overview import OVERVIEWS
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
@@ -41,7 +38,7 @@ def _limit(text: str) -> int:
 _limit.__name__ = "number from 1 to 100000"  # argparse puts it into its message
 
 
-class Command(BaseCommand):
+class Command(LongWork):
     """Each subcommand is one verb of ``jobqueue.queue``."""
 
     help = "List, show and count jobs; requeue or discard dead letters; cancel jobs; pause and resume queues."
@@ -86,6 +83,12 @@ class Command(BaseCommand):
             ("causes", "what dead letters died of"),
         ):
             verbs.add_parser(verb, help=text)
+        prune = verbs.add_parser("prune", help="remove jobs that ended long ago, in small batches")
+        prune.add_argument("--succeeded", type=age, metavar="AGE", help="those that succeeded longer ago: 30d, 12h, 0")
+        prune.add_argument(
+            "--failed", type=age, metavar="AGE", help="those that were cancelled or discarded longer ago"
+        )
+        prune.add_argument("--dry-run", action="store_true", help="only count them")
         for sub in verbs.choices.values():
             sub.add_argument("--tenant", metavar="T", help="whose jobs; verbs without ids mean every tenant without it")
             sub.add_argument("--json", action="store_true", help="for programs")
@@ -97,21 +100,19 @@ class Command(BaseCommand):
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
         names = _chosen(tenants, options["tenant"])
-        if options["verb"] == "list":
-            rows = [row for name in names for row in self._rows(tenants, name, options)]
-            self._show_rows(rows, options["json"])
-            self._hint_at_missing_handlers(rows)
-            return
-        if options["verb"] in OVERVIEWS:
-            self._overview(tenants, names, options)
-            return
         if options["verb"] == "requeue" and (options["cause"] is not None) == bool(options["ids"]):
             raise CommandError("Say which: ids, or a --cause as 'manage.py jobs causes' prints it.")
+        of_tenants: dict[str, Callable[[TenantSource, list[str], dict[str, Any]], None]] = {
+            "list": self._list,
+            "prune": self.prune,
+            "pause": self._switch,
+            "resume": self._switch,
+            **dict.fromkeys(OVERVIEWS, self._overview),
+        }
         if options["verb"] == "requeue" and not options["ids"]:
-            self._requeue_cause(tenants, names, options)
-            return
-        if options["verb"] in ("pause", "resume"):
-            self._switch(tenants, names, options)
+            of_tenants["requeue"] = self.requeue_cause
+        if act := of_tenants.get(options["verb"]):
+            act(tenants, names, options)
             return
         if len(names) > 1:
             raise CommandError("Ids are the tenant's own: say which one with --tenant.")
@@ -122,6 +123,11 @@ class Command(BaseCommand):
                 self._explain(_job(options["ids"][0]), options["json"])
             else:
                 self._decide(options["verb"], options["ids"], options["json"])
+
+    def _list(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
+        rows = [row for name in names for row in self._rows(tenants, name, options)]
+        self._show_rows(rows, options["json"])
+        self._hint_at_missing_handlers(rows)
 
     def _show_rows(self, rows: list[dict[str, Any]], as_json: bool, nothing: str = "no jobs") -> None:
         if as_json:
@@ -153,45 +159,6 @@ class Command(BaseCommand):
         self._show_rows(rows, options["json"], nothing)
         if options["verb"] == "workers" and not options["json"]:
             self.stderr.write(f"workers that show a sign of life: {count_signs(ProcessingJob.objects.db)}")
-
-    def _requeue_cause(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
-        """Requeue slowly all of a cause, tenant by tenant, and end with status 1 if it had to stop."""
-        done = []
-        for name in names:
-            with tenants.use(name):
-                outcome = self._requeue_in_tenant(options)
-            done.append(({"tenant": name} if name else {}) | asdict(outcome))
-            if outcome.failed or outcome.stuck:
-                break
-        if not any(row["requeued"] + row["left_alone"] for row in done):
-            raise CommandError(f"No dead letter died of {options['cause']!r}. See 'manage.py jobs causes'.")
-        sums = {key: sum(row[key] for row in done) for key in ("requeued", "succeeded")}
-        if options["json"]:
-            self.stdout.write(json.dumps(done))
-        else:
-            self.stdout.write(f"requeued: {sums['requeued']:,}, of which succeeded: {sums['succeeded']:,}")
-        where = f" --tenant {done[-1]['tenant']}" if "tenant" in done[-1] else ""
-        if failed := done[-1]["failed"]:
-            raise CommandError(
-                f"Stopped, since job {failed[0]} failed again; the others are still dead letters. "
-                f"See 'manage.py jobs show {failed[0]}{where}'."
-            )
-        if done[-1]["stuck"]:
-            raise CommandError(
-                f"Stopped, since no worker took what was requeued for {options['patience']} s. "
-                f"See 'manage.py jobs list --status pending{where}' and 'jobs why'."
-            )
-
-    def _requeue_in_tenant(self, options: dict[str, Any]) -> Requeued:
-        jobs = ProcessingJob.objects.all()
-        if options["type"]:
-            jobs = jobs.filter(job_type=options["type"])
-        ids = list(of_cause(jobs, options["cause"]).order_by("pk").values_list("pk", flat=True))
-        outcome, bar = Requeued(), ProgressBar(sys.stderr, len(ids))
-        for outcome in requeue_slowly(jobs.db, ids, patience=timedelta(seconds=options["patience"])):
-            bar.show(outcome.requeued, f"requeued, {outcome.succeeded:,} succeeded")
-        bar.end()
-        return outcome
 
     def _switch(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
         """Pause or resume queues, here or in every tenant; what is so already is no error."""
