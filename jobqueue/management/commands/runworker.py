@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from jobqueue import events
 from jobqueue.conf import conf
+from jobqueue.first_process import go_on_in_a_child_if_first
 from jobqueue.handlers import registered
 from jobqueue.isolation import NoForkServer
 from jobqueue.models import WORKER_NAME_MAX_LENGTH
@@ -81,6 +82,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until stopped; the process ends with the worker's status."""
+        go_on_in_a_child_if_first()
         atexit.register(_ignore_signals)
         try:
             tenants = tenant_source()
