@@ -12,6 +12,7 @@ from types import FrameType
 from jobqueue import events, handlers
 from jobqueue.conf import conf
 from jobqueue.dispatcher import Dispatcher, News
+from jobqueue.health_file import HealthFile
 from jobqueue.isolation import ForkServer
 from jobqueue.keeper import Keeper
 from jobqueue.own_session import LOOK_SECONDS
@@ -45,6 +46,7 @@ class Worker:
         tenants: Whose jobs are served.
         parent: Process id of the process that started this one; when that is gone, the worker stops. None: nobody's.
         max_memory_bytes: The process ends to be replaced when it has more resident; None: it doesn't.
+        health_file: Kept young while the process is at work; None: none.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Worker:
         *,
         parent: int | None = None,
         max_memory_bytes: int | None = None,
+        health_file: HealthFile | None = None,
     ) -> None:
         self._parent = parent
+        self._health_file = health_file
         self._service = service
         self._max_memory_bytes = max_memory_bytes
         self._fork_server = ForkServer(queue.using)
@@ -117,6 +121,7 @@ class Worker:
     def _watch(self) -> int:
         """Wait for the end, and see to it that it comes."""
         stop_by = give_up_by = float("inf")
+        self._show_health()
         while not self._dispatcher.finished.wait(LOOK_SECONDS):
             now = time.monotonic()
             self._recycle_if_worn_out()
@@ -137,11 +142,16 @@ class Worker:
             if self._can_not_go_on():
                 self.left_running = True
                 return 1
+            self._show_health()
         self._recycle_if_worn_out()
         if self._worn_out and not self._signals:
             return RECYCLED
         undrained = self._service.drain and not self._signals and self._dispatcher.tenants_in_trouble
         return 1 if undrained else 0
+
+    def _show_health(self) -> None:
+        if self._health_file is not None:
+            self._health_file.touch()
 
     def _can_not_go_on(self) -> bool:
         """Return whether a loop was given up, or waits for the database in a way that can't be helped."""

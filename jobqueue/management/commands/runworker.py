@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.checks import Tags
@@ -16,6 +17,7 @@ from jobqueue import events
 from jobqueue.conf import conf
 from jobqueue.first_process import go_on_in_a_child_if_first
 from jobqueue.handlers import registered
+from jobqueue.health_file import HealthFile
 from jobqueue.isolation import NoForkServer
 from jobqueue.models import WORKER_NAME_MAX_LENGTH
 from jobqueue.processes import CHILD_NUMBER, PARENT, WorkerProcesses
@@ -76,6 +78,13 @@ class Command(BaseCommand):
             help="the same for one that has more in memory (MB: 2**20 bytes)",
         )
 
+        parser.add_argument(
+            "--health-file",
+            type=Path,
+            metavar="PATH",
+            help="touch this file every 5 s, for a probe that looks at its age",
+        )
+
     def get_check_kwargs(self, options: dict[str, Any]) -> dict[Any, Any]:
         """Run every check that has a tag, but not those of URLs: they load all views, and what these import."""
         return {"tags": registry.tags_available() - {Tags.urls}}
@@ -99,6 +108,7 @@ class Command(BaseCommand):
             tenants,
             parent=int(os.environ[PARENT]) if child else None,
             max_memory_bytes=max_memory_bytes,
+            health_file=HealthFile(options["health_file"]) if options["health_file"] else None,
         )
         try:
             status = worker.run()
