@@ -16,7 +16,7 @@ from dms_project.refusals import DATABASE_AWAY, refuse
 from dms_project.tenancy import PUBLIC, current
 from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
-from documents.api import answer_problem, jobs_router, labels_router, router
+from documents.api import answer_problem, jobs_router, labels_router, router, searches_router
 from documents.exceptions import DocumentsError
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ api = DocumentedAPI(
 )
 api.add_router("/documents", router)
 api.add_router("", labels_router)
+api.add_router("/searches", searches_router)
 api.add_router("/jobs", jobs_router)
 
 

@@ -1,4 +1,5 @@
-"""The HTTP API: ``router`` for documents, ``labels_router`` for tags and the like, ``jobs_router`` for their jobs.
+"""The HTTP API: ``router`` for documents, ``labels_router`` for tags and the like,
+``searches_router`` for what users save, ``jobs_router`` for their jobs.
 
 A tenant's users see all of its documents. Another tenant's are in another schema, so their ids are unknown here.
 """
@@ -15,7 +16,18 @@ from django.http.response import HttpResponseBase
 from ninja import File, Form, Query, Router, Status, UploadedFile
 from ninja.errors import HttpError
 
-from documents import editing, exceptions, labels, lifecycle, listing, roles, thumbnails, unlocking
+from documents import (
+    editing,
+    exceptions,
+    labels,
+    lifecycle,
+    listing,
+    relabelling,
+    roles,
+    searches,
+    thumbnails,
+    unlocking,
+)
 from documents.archive import MAX_DOCUMENTS as MAX_ARCHIVED
 from documents.archive import archive_of
 from documents.bulk import Done, for_each
@@ -26,7 +38,7 @@ from documents.ingest import Upload, ingest
 from documents.labels import MAX_TAGS
 from documents.lifecycle import JOB_TYPE, RECOGNITION_JOB_TYPE
 from documents.lookup import current_version
-from documents.models import Correspondent, DocumentPage, Note, Tag
+from documents.models import Correspondent, DocumentPage, Note, SavedSearch, Tag
 from documents.purge import purge
 from documents.schemas import (
     BulkIn,
@@ -43,6 +55,10 @@ from documents.schemas import (
     NoThumbnail,
     PasswordIn,
     Problem,
+    RenameIn,
+    RenameOut,
+    SearchIn,
+    SearchOut,
     UploadOut,
 )
 from documents.search_query import MAX_QUERY_CHARACTERS
@@ -57,11 +73,14 @@ RETRY_AFTER_SECONDS = "5"
 
 router = Router(tags=["documents"])
 labels_router = Router(tags=["labels"])
+searches_router = Router(tags=["searches"])
 jobs_router = Router(tags=["jobs"])
 
 # The first that fits counts. The codes are for programs and don't change.
 _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.DocumentNotFound, 404, "document_not_found"),
+    (exceptions.SearchNotFound, 404, "search_not_found"),
+    (exceptions.LabelNotFound, 404, "label_not_found"),
     (exceptions.NotAllowed, 403, "not_allowed"),
     (exceptions.NoteNotFound, 404, "note_not_found"),
     (exceptions.ArchiveNotFound, 404, "archive_not_found"),
@@ -348,6 +367,45 @@ def list_tags(request: HttpRequest) -> list[dict[str, Any]]:
 def list_correspondents(request: HttpRequest) -> list[dict[str, Any]]:
     """List the correspondents that documents have."""
     return labels.in_use(Correspondent)
+
+
+@labels_router.post("/tags/rename", response={200: RenameOut, (400, 403): Problem}, summary="Rename or merge tags")
+def rename_tag(request: HttpRequest, asked: RenameIn) -> relabelling.Relabelled:
+    """Give all documents that have a tag another one instead. If that exists already, the two are one afterwards."""
+    return _renamed(request, Tag, asked)
+
+
+@labels_router.post(
+    "/correspondents/rename", response={200: RenameOut, (400, 403): Problem}, summary="Rename or merge correspondents"
+)
+def rename_correspondent(request: HttpRequest, asked: RenameIn) -> relabelling.Relabelled:
+    """Give all documents that have a correspondent another one instead, as with tags."""
+    return _renamed(request, Correspondent, asked)
+
+
+def _renamed(request: HttpRequest, kind: type[Tag] | type[Correspondent], asked: RenameIn) -> relabelling.Relabelled:
+    roles.require_edit(roles.role_of(request.user))
+    return relabelling.rename(kind, asked.name, asked.new_name, cast(User, request.user))
+
+
+@searches_router.api_operation(["GET", "HEAD"], "", response=list[SearchOut], summary="List saved searches")
+def list_searches(request: HttpRequest) -> list[SavedSearch]:
+    """List the searches that you have saved. Nobody else sees them."""
+    return searches.searches_of(cast(User, request.user))
+
+
+@searches_router.post("", response={201: SearchOut, 400: Problem}, summary="Save a search")
+def save_search(request: HttpRequest, search: SearchIn) -> Status[SavedSearch]:
+    """Keep a search under a name; one of yours that has this name is replaced. Readers may do so, too."""
+    asked = search.model_dump(mode="json", exclude={"name"})
+    return Status(201, searches.save(cast(User, request.user), search.name, asked))
+
+
+@searches_router.delete("/{int:search_id}", response={204: None}, summary="Forget a saved search")
+def remove_search(request: HttpRequest, search_id: int) -> Status[None]:
+    """Forget one of your searches."""
+    searches.remove(cast(User, request.user), search_id)
+    return Status(204, None)
 
 
 @jobs_router.api_operation(["GET", "HEAD"], "/{int:job_id}", response=JobOut)

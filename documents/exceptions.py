@@ -22,6 +22,14 @@ class NoteNotFound(DocumentsError):
     """The document has no such note."""
 
 
+class SearchNotFound(DocumentsError):
+    """The user has no such saved search."""
+
+
+class LabelNotFound(DocumentsError):
+    """No document has this tag, or this correspondent."""
+
+
 class InvalidValue(DocumentsError):
     """A title, tag, name or note that can't be kept, or a step that can't be done; the message says why.
 

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from dms_project.tenancy.relations import set_null_where_it_lives
+from dms_project.tenancy.relations import cascade_where_it_lives, set_null_where_it_lives
 from documents.states import AuditAction, DocumentStatus, Duplicates
 
 TITLE_MAX_LENGTH = 255
@@ -208,6 +208,26 @@ class Note(models.Model):
 
     def __str__(self) -> str:
         return f"note {self.pk}"
+
+
+class SavedSearch(models.Model):
+    """What a user looks for again and again: a search of the list, under a name of the user's own."""
+
+    id = models.BigAutoField(primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, cascade_where_it_lives, related_name="+")
+    name = models.CharField(max_length=LABEL_MAX_LENGTH)
+    key = models.CharField(max_length=3 * LABEL_MAX_LENGTH, help_text="the name in lower case")
+    asked = models.JSONField(help_text="parameters of the list's address")
+
+    class Meta:
+        verbose_name_plural = "saved searches"
+        constraints = [
+            models.UniqueConstraint(fields=["user", "key"], name="search_name_is_unique_for_its_user"),
+            models.CheckConstraint(name="search_has_a_name", condition=~Q(name="") & ~Q(key="")),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Word(models.Model):

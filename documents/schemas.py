@@ -9,8 +9,10 @@ from ninja import Schema
 from pydantic import BaseModel, BeforeValidator, Field, SecretStr, model_validator
 
 from documents.bulk import MAX_DOCUMENTS
+from documents.filters import FileType
 from documents.labels import MAX_TAGS
 from documents.models import LABEL_MAX_LENGTH, NOTE_MAX_LENGTH, TITLE_MAX_LENGTH, Document, DocumentVersion
+from documents.search_query import MAX_QUERY_CHARACTERS
 from documents.states import DocumentStatus
 
 
@@ -193,6 +195,42 @@ class NoteOut(Schema):
     text: str
     author_name: str
     created_at: datetime
+
+
+class RenameIn(BaseModel, extra="forbid"):
+    """Which tag, or correspondent, is to have which name."""
+
+    name: Name
+    new_name: Name = Field(min_length=1)
+
+
+class RenameOut(Schema):
+    """What came of it."""
+
+    name: str
+    documents: int = Field(description="that have the new name instead of the old one")
+    merged: bool = Field(description="the new name was another's, so the two are one now")
+
+
+class SearchIn(BaseModel, extra="forbid", json_schema_extra={"minProperties": 2}):
+    """A search to be saved: at least one of the parameters of the list."""
+
+    name: Name = Field(min_length=1)
+    q: str = Field("", max_length=MAX_QUERY_CHARACTERS)
+    status: DocumentStatus | None = None
+    tag: list[Name] = Field(default_factory=list, max_length=MAX_TAGS)
+    correspondent: Name = ""
+    type: FileType | None = None
+    since: Day = None
+    until: Day = None
+
+
+class SearchOut(Schema):
+    """A saved search; what it doesn't ask for is left out of `asked`."""
+
+    id: int
+    name: str
+    asked: dict[str, str | list[str]] = Field(description="parameters of `GET /api/documents`")
 
 
 class LabelOut(Schema):

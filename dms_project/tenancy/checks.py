@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.db.models import DO_NOTHING, Model
 
-from dms_project.tenancy.relations import set_null_where_it_lives
+from dms_project.tenancy.relations import cascade_where_it_lives, set_null_where_it_lives
 from dms_project.tenancy.routers import lives_in
 
 ENGINE = "dms_project.tenancy.postgresql"
@@ -76,7 +76,7 @@ def check_deletions(**kwargs: Any) -> Iterator[CheckMessage]:
     """Find foreign keys whose table Django would look for, when what they point to goes, where it is missing."""
     for field, other in _foreign_keys():
         here = field.model._meta.app_label
-        harmless = field.remote_field.on_delete in (set_null_where_it_lives, DO_NOTHING)
+        harmless = field.remote_field.on_delete in (cascade_where_it_lives, set_null_where_it_lives, DO_NOTHING)
         if _is_missing_somewhere(here, where=other._meta.app_label) and not harmless:
             yield Error(
                 f"{field} keeps a {other._meta.verbose_name} from being deleted in schemas that have no {here!r}.",

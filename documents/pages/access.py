@@ -18,7 +18,7 @@ from django_htmx.middleware import HtmxDetails
 from dms_project.tenancy import PUBLIC, current
 from documents import exceptions
 from documents.pages import errors
-from documents.roles import Role, require_edit, role_of
+from documents.roles import Role, role_of
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +42,20 @@ def page(view: View[P]) -> Callable[Concatenate[Any, P], HttpResponseBase]:
     The operators' schema has no documents, so at their host the page doesn't exist.
     """
 
+    return _guarded(view, _answer)
+
+
+def own(view: View[P]) -> Callable[Concatenate[Any, P], HttpResponseBase]:
+    """Serve a view as ``page`` does, that changes nothing but what is the user's own: readers may do so, too."""
+    return _guarded(view, _answer_all)
+
+
+def _guarded(view: View[P], answer: Callable[..., HttpResponseBase]) -> Callable[Concatenate[Any, P], HttpResponseBase]:
     @wraps(view)
     def guarded(request: Any, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if current() == PUBLIC:
             return errors.not_found(request)
-        response = _answer(view, request, *args, **kwargs) if request.user.is_authenticated else _to_login(request)
+        response = answer(view, request, *args, **kwargs) if request.user.is_authenticated else _to_login(request)
         if not response.has_header("Cache-Control"):
             add_never_cache_headers(response)  # after logging out, the back button shows nothing
         patch_vary_headers(response, ["HX-Request"])
@@ -56,14 +65,23 @@ def page(view: View[P]) -> Callable[Concatenate[Any, P], HttpResponseBase]:
 
 
 def _answer(view: View[P], request: PageRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    if request.method not in ("GET", "HEAD") and not role_of(request.user).can_edit:
+        return errors.forbidden(request)
+    return _answer_all(view, request, *args, **kwargs)
+
+
+def _answer_all(view: View[P], request: PageRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
     try:
         request.role = role_of(request.user)
-        if request.method not in ("GET", "HEAD"):
-            require_edit(request.role)
         return view(request, *args, **kwargs)
     except exceptions.NotAllowed:
         return errors.forbidden(request)
-    except (exceptions.DocumentNotFound, exceptions.ArchiveNotFound):
+    except (
+        exceptions.DocumentNotFound,
+        exceptions.ArchiveNotFound,
+        exceptions.SearchNotFound,
+        exceptions.LabelNotFound,
+    ):
         return errors.not_found(request)
     except (exceptions.ObjectMissing, exceptions.ObjectDamaged) as error:
         logger.error("410 %s %s: %s", request.method, request.path, error)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.utils.dateparse import parse_date
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -37,7 +37,11 @@ class Asked:
     @classmethod
     def of(cls, request: HttpRequest) -> "Asked":
         """Read a request's address."""
-        given = request.GET
+        return cls.of_parameters(request.GET)
+
+    @classmethod
+    def of_parameters(cls, given: QueryDict) -> "Asked":
+        """Read the parameters of an address."""
         status, file_type = given.get("status", ""), given.get("type", "")
         filters = Filters(
             status=DocumentStatus(status) if status in DocumentStatus.values else None,
@@ -47,7 +51,7 @@ class Asked:
             since=_date(given.get("since", "")),
             until=_date(given.get("until", "")),
         )
-        return cls(given.get("q", "")[:MAX_QUERY_CHARACTERS].strip(), filters, page_number(request))
+        return cls(given.get("q", "")[:MAX_QUERY_CHARACTERS].strip(), filters, _page_number(given))
 
     @property
     def query(self) -> list[tuple[str, str]]:
@@ -68,6 +72,17 @@ class Asked:
         """Return the address, with other values for some parameters; an empty value leaves one out."""
         kept = [(name, value) for name, value in self.query if name not in changed]
         return f"?{urlencode([*kept, *((name, str(value)) for name, value in changed.items() if value)])}"
+
+    @property
+    def parameters(self) -> dict[str, str | list[str]]:
+        """Return what is to be saved of a search."""
+        asked: dict[str, str | list[str]] = {name: value for name, value in self.query if name != "tag"}
+        return asked | ({"tag": list(self.filters.tags)} if self.filters.tags else {})
+
+    @property
+    def parameters_text(self) -> str:
+        """Return the same as it stands in an address."""
+        return urlencode(self.query)
 
     @property
     def last_tag(self) -> str:
@@ -98,7 +113,11 @@ class Asked:
 
 def page_number(request: HttpRequest) -> int:
     """Return the number of the page that is asked for, from 1; what is no number counts as 1."""
-    text = request.GET.get("page", "")
+    return _page_number(request.GET)
+
+
+def _page_number(given: QueryDict) -> int:
+    text = given.get("page", "")
     return min(max(int(text), 1), _MAX_PAGE) if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 

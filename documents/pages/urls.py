@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from documents.pages import actions, bulk, views
+from documents.pages import actions, bulk, labels, searches, views
 
 app_name = "documents"
 
@@ -11,6 +11,10 @@ urlpatterns = [
     path("trash/", views.trash, name="trashed"),
     path("bulk", bulk.change, name="bulk"),
     path("zip", bulk.download, name="zip"),
+    path("labels/", labels.labels, name="labels"),
+    path("labels/rename", labels.rename, name="rename_label"),
+    path("searches", searches.save, name="save_search"),
+    path("searches/<int:search_id>/remove", searches.remove, name="remove_search"),
     path("states", views.states, name="states"),
     path("documents/<uuid:document_id>/", views.document, name="document"),
     path("documents/<uuid:document_id>/download", views.download, name="download"),

@@ -23,6 +23,7 @@ from documents.pages import errors
 from documents.pages.access import PageRequest, page
 from documents.pages.asked import Asked, page_number
 from documents.pages.file_kinds import FileKind, kind_of
+from documents.pages.searches import saved_of
 from documents.pages.states import State, state_of, states_of
 from documents.pages.steps import steps_of
 from documents.pages.text import text_around
@@ -57,6 +58,7 @@ def documents(request: PageRequest) -> HttpResponseBase:
     context |= {"asked": asked, "words": asked.words, "status": asked.filters.status}
     if request.htmx and not request.htmx.history_restore_request:
         return _with_url(request, asked, render(request, "documents/_results.html", context))
+    context |= {"searches": saved_of(request.user)}
     names = {"tags": labels.names(Tag), "correspondents": labels.names(Correspondent), "types": FileType.choices}
     return render(request, "documents/list.html", context | names)
 

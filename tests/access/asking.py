@@ -10,10 +10,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.access.world import DOCUMENT, JOB, NOTE, SCHEMA, House, Ids
+from tests.access.world import DOCUMENT, JOB, NOTE, SCHEMA, SEARCH, House, Ids
 
 _PLACEHOLDER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>.*?\)")
-API = ("/api/documents", "/api/jobs", "/api/tags", "/api/correspondents")
+API = ("/api/documents", "/api/jobs", "/api/tags", "/api/correspondents", "/api/searches")
+# What the API is sent, by the end of the address.
+_BODIES = {
+    "/notes": {"text": "New"},
+    "/searches": {"name": "New", "q": "new"},
+    "/rename": {"name": "nobody has it", "new_name": "New"},
+    "/unlock": {"password": "x"},
+}
 _NO_DOCUMENT = "00000000-0000-4000-8000-000000000000"
 _WRITES = re.compile(r'(?:INSERT INTO|UPDATE|DELETE FROM) "?([\w".]+?)"? ')
 # Written whoever asks: that a session begins or ends, that a token was used.
@@ -51,6 +58,8 @@ def url_of(path: str, ids: Ids) -> str:
                 return str(ids[JOB])
             case "tenant":
                 return str(ids.get(SCHEMA, "nobody"))
+            case "search_id":
+                return str(ids.get(SEARCH, 0))
             case "note_id":
                 return str(ids.get(NOTE, 0))
             case "app_label":
@@ -100,12 +109,11 @@ def _request(browser: Client, method: str, url: str, headers: dict[str, str]) ->
         return browser.post(url, json.dumps(bulk), "application/json", headers=headers)
     if method == "POST" and url.startswith("/bulk"):
         return browser.post(url, {"action": "trash", "id": url.partition("=")[2]}, headers=headers)
-    if method == "POST" and url.startswith("/api/") and url.endswith("/notes"):
-        return browser.post(url, json.dumps({"text": "New"}), "application/json", headers=headers)
-    if method == "POST" and url.startswith("/api/") and url.endswith("/unlock"):
-        return browser.post(url, json.dumps({"password": "x"}), "application/json", headers=headers)
+    if method == "POST" and url.startswith("/api/") and url.endswith(tuple(_BODIES)):
+        body = next(body for ending, body in _BODIES.items() if url.endswith(ending))
+        return browser.post(url, json.dumps(body), "application/json", headers=headers)
     if method == "POST":
-        return browser.post(url, {"title": "New", "text": "New", "post": "yes"}, headers=headers)
+        return browser.post(url, {"title": "New", "text": "New", "post": "yes", "new_name": "New"}, headers=headers)
     if method == "PATCH":
         return browser.patch(url, json.dumps({"title": "New"}), "application/json", headers=headers)
     return browser.generic(method, url, headers=headers)

@@ -12,7 +12,7 @@ from dms_project.tenancy import PUBLIC, use
 from dms_project.tenancy.models import Tenant
 from dms_project.tokens.models import ApiToken
 from documents import thumbnails
-from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note
+from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note, SavedSearch
 from documents.roles import Role, set_role
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
@@ -21,6 +21,7 @@ from tests.documents.http import Api
 HOSTS = {"acme": "acme.localhost", "globex": "globex.localhost", PUBLIC: "localhost"}
 DOCUMENT, JOB, NOTE = "documents/document", "jobqueue/processingjob", "documents/note"
 SCHEMA = "tenancy/tenant schema_name"
+SEARCH = "documents/savedsearch"
 
 Ids = dict[str, Any]
 
@@ -92,6 +93,10 @@ def furnish(name: str, first_id: int) -> House:
             AuditEntry.objects.create(pk=first_id, action="renamed", document_id=entry[DOCUMENT])
             entry["documents/auditentry"] = first_id
             entry[NOTE] = Note.objects.create(pk=first_id, document_id=entry[DOCUMENT], text="note").pk
+            boss = User.objects.get(username="boss")
+            search = SavedSearch(pk=first_id, user=boss, name="search", key="search", asked={"q": "words"})
+            search.save(force_insert=True)
+            entry[SEARCH] = search.pk
             house.trashed = entry | {DOCUMENT: trashed}
     house.ids = entry
     return house

@@ -28,6 +28,7 @@ from documents.editing import add_note
 from documents.models import DocumentVersion
 from documents.processing.findings import Findings, Page
 from documents.roles import Role, set_role
+from documents.searches import save
 from tests.documents.http import Api
 
 CALLS = int(os.environ.get("API_CALLS", "0"))
@@ -63,6 +64,7 @@ class Caller:
             findings = Findings(1, [Page(1, "text")])
             version = DocumentVersion.objects.get(document=read["id"])
             results.write(version, findings, findings.steps(), hold=lambda: None)
+            search = save(ada, "Bills", {"q": "bill"})
             note = add_note(UUID(read["id"]), "Call them.", ada)
             self._api.client.delete(f"/api/documents/{trashed['id']}")
         self._documents = [document["id"] for document in documents]
@@ -70,6 +72,7 @@ class Caller:
             "document_id": self._documents,
             "job_id": [document["job_id"] for document in documents],
             "note_id": [note.pk],
+            "search_id": [search.pk],
         }
         self.headers = {"Host": "acme.localhost", "Authorization": self._api.client.defaults["HTTP_AUTHORIZATION"]}
 

@@ -46,6 +46,11 @@ def test_what_is_selected_is_tagged_downloaded_trashed_and_restored(ada: Person)
     bar.get_by_role("button", name="Restore").click()
     expect(page.get_by_text("1 document is back.")).to_be_visible()
     expect(page.locator(".row")).to_have_count(1)
+    ada.go("/labels/")
+    page.get_by_label("New name of airship").fill("zeppelin")
+    page.get_by_role("button", name="Rename airship").click()
+    expect(page.get_by_text("“zeppelin” is the name now, of 3 documents.")).to_be_visible()
+    assert complaints(page) == []
     with use("acme"):
         set_role(User.objects.get(), Role.READER)
     ada.go()

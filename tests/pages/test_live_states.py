@@ -106,9 +106,9 @@ def test_a_list_costs_as_many_statements_with_fifty_documents_as_with_one(
     client: Client, django_assert_max_num_queries: Callable[..., object]
 ) -> None:
     ids = [str(processing(f"Lease {n}").pk) for n in range(50)]
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         client.get("/")
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         client.get("/?q=lease")
     with django_assert_max_num_queries(8):
         client.get("/states", {"ids": ",".join(ids)})
