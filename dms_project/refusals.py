@@ -71,6 +71,13 @@ NO_SCHEMA = Refusal(
     "This site is out of service.",
     code="out_of_service",
 )
+SUSPENDED = Refusal(
+    503,
+    gettext_noop("This site is suspended"),
+    gettext_noop("Nothing was lost. Ask whoever runs this system when it is back."),
+    "This site is suspended.",
+    code="suspended",
+)
 DATABASE_AWAY = Refusal(
     503,
     gettext_noop("The documents can’t be reached just now"),

@@ -127,7 +127,7 @@ DATABASE_ROUTERS = ["dms_project.tenancy.routers.TenancyRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 JOBQUEUE = {
-    "TENANTS": "dms_project.tenancy.fleet",
+    "TENANTS": "dms_project.tenancy.served",
     "LEDGER": "jobqueue.tenants.ledger.WakeupLedger",
     "SCHEDULER": "jobqueue.tenants.scheduler.FairShares",
 }

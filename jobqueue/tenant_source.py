@@ -21,7 +21,8 @@ class TenantSource(Protocol):
     def use(self, name: str, /) -> AbstractContextManager[object]:
         """Return a context in which the tenant is the active one; raises if it doesn't exist."""
 
-    # An optional third one, ``current() -> str``, names the active tenant, so that a wake-up can say where to look.
+    # Optional: ``current() -> str`` names the active tenant, so that a wake-up can say where to look; and
+    # ``everybody() -> Sequence[str]`` also those that aren't served now, for who looks at jobs.
 
 
 class SingleSchema:

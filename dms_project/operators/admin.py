@@ -14,6 +14,7 @@ from django.views import View
 
 from dms_project.operators.fleet_desk import FleetCausesView, address
 from dms_project.operators.fleet_joblist import FleetJobsView, FleetJobView
+from dms_project.operators.worker_time import worker_seconds
 from dms_project.tenancy import TenantNotFound, use
 from dms_project.tenancy.admin import TenantAdmin
 from dms_project.tenancy.models import Domain, Tenant
@@ -21,7 +22,14 @@ from jobqueue.admin.labels import label
 from jobqueue.admin.reach import counted
 from jobqueue.counts import Counts, count_jobs
 
-label(Tenant, _("tenant"), _("tenants"), schema_name=_("name"), created_at=_("created at"))
+label(
+    Tenant,
+    _("tenant"),
+    _("tenants"),
+    schema_name=_("name"),
+    created_at=_("created at"),
+    suspended_at=_("suspended since"),
+)
 label(Domain, _("host name"), _("host names"), host=_("host"))
 
 admin.site.unregister(Tenant)
@@ -29,9 +37,18 @@ admin.site.unregister(Tenant)
 
 @admin.register(Tenant)
 class TenantAtWorkAdmin(TenantAdmin):
-    """Reads two statements per tenant shown, so a page shows few."""
+    """Reads a few statements per tenant shown, so a page shows few."""
 
-    list_display = ["schema_name", "pending", "oldest", "processing", "dead_letters", "created_at"]
+    list_display = [
+        "schema_name",
+        "pending",
+        "oldest",
+        "processing",
+        "dead_letters",
+        "worker_time",
+        "state",
+        "created_at",
+    ]
     list_per_page = 25
 
     def get_urls(self) -> list[URLPattern]:
@@ -51,7 +68,7 @@ class TenantAtWorkAdmin(TenantAdmin):
     def pending(self, tenant: Tenant) -> str:
         """How many jobs wait."""
         counts = _counts(tenant)
-        return counted(counts.pending) if counts else gettext("out of service")
+        return counted(counts.pending) if counts else "-"
 
     @admin.display(description=_("waiting since"))
     def oldest(self, tenant: Tenant) -> str:
@@ -73,6 +90,18 @@ class TenantAtWorkAdmin(TenantAdmin):
             return "0" if counts else "-"
         return format_html('<a href="{}">{}</a>', address(tenant.schema_name), counted(counts.dead_letter))
 
+    @admin.display(description=_("worker time, last hour"))
+    def worker_time(self, tenant: Tenant) -> str:
+        """For how long the workers ran its jobs."""
+        return f"{tenant.__dict__['worker_seconds']:,.1f} s" if _counts(tenant) else "-"
+
+    @admin.display(description=_("state"))
+    def state(self, tenant: Tenant) -> str:
+        """Whether it is served."""
+        if tenant.suspended_at:
+            return gettext("suspended")
+        return gettext("served") if _counts(tenant) else gettext("out of service")
+
 
 def _counts(tenant: Tenant) -> Counts | None:
     """Read a tenant's counts once per page; None if it has no schema, or one that isn't migrated."""
@@ -80,6 +109,7 @@ def _counts(tenant: Tenant) -> Counts | None:
     if "job_counts" not in known:
         try:
             with use(tenant.schema_name), transaction.atomic():  # a failure must not fail the page's own transaction
+                tenant.__dict__["worker_seconds"] = worker_seconds()
                 known["job_counts"] = count_jobs()
         except (TenantNotFound, Error):
             known["job_counts"] = None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dms_project.operators.fleet_counts import FleetCounts
+from dms_project.operators.worker_time import NEWEST
 from jobqueue.counts import LIMIT, Counts
 
 #: Tenants with a label of their own, those with most to do; all others are added up.
@@ -26,6 +27,7 @@ class _Sum:
     processing: int = 0
     dead_letter: int = 0
     oldest_seconds: float = 0.0
+    worker_seconds: float = 0.0
     cut_off: int = 0
 
     @property
@@ -37,13 +39,16 @@ class _Sum:
         self.processing += other.processing
         self.dead_letter += other.dead_letter
         self.oldest_seconds = max(self.oldest_seconds, other.oldest_seconds)
+        self.worker_seconds += other.worker_seconds
         self.cut_off += other.cut_off
 
 
 def lines(fleet: FleetCounts) -> Iterator[str]:
     """Return what is known of the fleet, after a refresh."""
     samples = fleet.samples
-    sums = _by_label({name: _sum(sample.counts, fleet) for name, sample in samples.items() if sample.counts})
+    sums = _by_label(
+        {name: _sum(sample.counts, sample.worker_seconds, fleet) for name, sample in samples.items() if sample.counts}
+    )
     unreadable = sum(sample.counts is None for sample in samples.values())
     oldest = min((sample.read_at for sample in samples.values()), default=time.monotonic())
     yield from database(up=True)
@@ -60,6 +65,11 @@ def lines(fleet: FleetCounts) -> Iterator[str]:
         "dms_oldest_due_job_seconds",
         "How long the job has been due that waits for longest; 0 if none waits.",
         ((f'{{tenant="{label}"}}', round(sums[label].oldest_seconds, 3)) for label in sums),
+    )
+    yield from _gauge(
+        "dms_worker_seconds_last_hour",
+        f"For how long jobs ran that ended within the last hour, among the newest {NEWEST} of each tenant.",
+        ((f'{{tenant="{label}"}}', round(sums[label].worker_seconds, 3)) for label in sums),
     )
     yield from _gauge(
         "dms_job_counts_cut_off",
@@ -80,6 +90,7 @@ def lines(fleet: FleetCounts) -> Iterator[str]:
             ('{state="unread"}', fleet.unread),
         ],
     )
+    yield from _gauge("dms_tenants_suspended", "Tenants that are not served.", [("", fleet.suspended)])
 
 
 def database(*, up: bool) -> Iterator[str]:
@@ -89,10 +100,10 @@ def database(*, up: bool) -> Iterator[str]:
     )
 
 
-def _sum(counts: Counts, fleet: FleetCounts) -> _Sum:
+def _sum(counts: Counts, worker_seconds: float, fleet: FleetCounts) -> _Sum:
     unfinished = (counts.pending, counts.processing, counts.dead_letter)
     oldest = (fleet.now - counts.oldest_due).total_seconds() if counts.oldest_due else 0.0
-    return _Sum(*unfinished, max(oldest, 0.0), cut_off=sum(count >= LIMIT for count in unfinished))
+    return _Sum(*unfinished, max(oldest, 0.0), worker_seconds, cut_off=sum(count >= LIMIT for count in unfinished))
 
 
 def _by_label(tenants: dict[str, _Sum]) -> dict[str, _Sum]:

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from django.db import Error, connection
 
+from dms_project.operators.worker_time import worker_seconds
 from dms_project.tenancy import TenantNotFound, fleet, use
+from dms_project.tenancy.models import Tenant
 from jobqueue.counts import Counts, count_jobs
 
 #: For one tenant; a table that a migration has locked must not hold up the others.
@@ -23,6 +25,8 @@ class Sample:
     counts: Counts | None
     #: By the monotonic clock.
     read_at: float
+    #: See ``worker_time``.
+    worker_seconds: float = 0.0
 
 
 class FleetCounts:
@@ -33,6 +37,8 @@ class FleetCounts:
         self.samples: dict[str, Sample] = {}
         #: How many tenants have never been looked into.
         self.unread = 0
+        #: How many are suspended.
+        self.suspended = 0
         #: By the database's clock, when the last refresh began.
         self.now = datetime.min.replace(tzinfo=UTC)
 
@@ -50,21 +56,23 @@ class FleetCounts:
             self.now = cursor.fetchone()[1]
         self.samples = {name: self.samples[name] for name in names if name in self.samples}
         for name in self._by_age(names):
-            self.samples[name] = Sample(_read(name), time.monotonic())
+            counts, seconds = _read(name)
+            self.samples[name] = Sample(counts, time.monotonic(), seconds)
             if time.monotonic() > deadline:
                 break
         self.unread = len(names) - len(self.samples)
+        self.suspended = Tenant.objects.exclude(suspended_at=None).count()
 
     def _by_age(self, names: Iterable[str]) -> Iterator[str]:
         ages = {name: sample.read_at for name, sample in self.samples.items()}
         yield from sorted(names, key=lambda name: ages.get(name, -math.inf))
 
 
-def _read(name: str) -> Counts | None:
+def _read(name: str) -> tuple[Counts | None, float]:
     try:
         with use(name):
-            return count_jobs()
+            return count_jobs(), worker_seconds()
     except (TenantNotFound, Error):
         if not connection.is_usable():
             raise
-        return None
+        return None, 0.0

@@ -1,7 +1,4 @@
-"""The tenants as the worker fleet sees them: ``settings.JOBQUEUE["TENANTS"]`` names this module.
-
-A project with another tenancy layer gives the queue a module of its own with these four functions.
-"""
+"""All tenants, whether they are served or suspended; for whoever looks after what they have."""
 
 from dms_project.tenancy.context import current, use
 from dms_project.tenancy.models import Tenant

@@ -9,7 +9,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.request import split_domain_port
 
-from dms_project.refusals import MALFORMED_HOST, NO_SCHEMA, UNKNOWN_HOST, refuse
+from dms_project.refusals import MALFORMED_HOST, NO_SCHEMA, SUSPENDED, UNKNOWN_HOST, refuse
 from dms_project.tenancy.context import use
 from dms_project.tenancy.hosts import operators_hosts
 from dms_project.tenancy.names import PUBLIC
@@ -22,9 +22,10 @@ HOSTLESS_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 TENANT_OF_REQUEST = "dms.tenant"
 """Where ``request.META`` says as whom a request is served, for the log."""
 
-# Asked for each request, so that a tenant that is deleted is gone at once.
+# Asked for each request, so that a tenant that is suspended or deleted is so at once.
 _LOOKUP = """
-    SELECT schema_name, EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = schema_name)
+    SELECT schema_name, EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = schema_name),
+           suspended_at IS NOT NULL
     FROM public.tenant_domains JOIN public.tenants ON tenants.id = tenant_id WHERE host = %s
 """
 
@@ -53,7 +54,9 @@ class TenantMiddleware:
         found = _tenant_of(host)
         if found is None:
             return refuse(request, UNKNOWN_HOST)
-        name, has_schema = found
+        name, has_schema, is_suspended = found
+        if is_suspended:
+            return refuse(request, SUSPENDED)
         if not has_schema:
             logger.error("Tenant %s has no schema: restore it, or run: manage.py tenant delete %s", name, name)
             return refuse(request, NO_SCHEMA)
@@ -71,11 +74,11 @@ class TenantMiddleware:
         return response
 
 
-def _tenant_of(host: str) -> tuple[str, bool] | None:
-    """Return the name of the tenant to whom a host leads, and whether it has a schema."""
+def _tenant_of(host: str) -> tuple[str, bool, bool] | None:
+    """Return the name of the tenant to whom a host leads, whether it has a schema, and whether it is suspended."""
     with use(PUBLIC), connection.cursor() as cursor:
         cursor.execute(_LOOKUP, [host])
-        found: tuple[str, bool] | None = cursor.fetchone()
+        found: tuple[str, bool, bool] | None = cursor.fetchone()
     return found
 
 

@@ -29,6 +29,8 @@ class Tenant(models.Model):
     schema_name = models.CharField("name", max_length=63, validators=[validate_name])
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
+    suspended_at = models.DateTimeField(null=True, editable=False)
+
     objects = TenantQuerySet.as_manager()
 
     class Meta:

@@ -10,11 +10,20 @@ from django.apps import apps
 from django.test import Client, RequestFactory
 
 from dms_project import refusals
-from dms_project.refusals import BUSY, DATABASE_AWAY, MALFORMED_HOST, NO_SCHEMA, UNKNOWN_HOST, Refusal, refuse
+from dms_project.refusals import (
+    BUSY,
+    DATABASE_AWAY,
+    MALFORMED_HOST,
+    NO_SCHEMA,
+    SUSPENDED,
+    UNKNOWN_HOST,
+    Refusal,
+    refuse,
+)
 from dms_project.thread_reserve import ThreadReserve
 from dms_project.wsgi import busy
 
-ALL = [BUSY, DATABASE_AWAY, MALFORMED_HOST, NO_SCHEMA, UNKNOWN_HOST]
+ALL = [BUSY, DATABASE_AWAY, MALFORMED_HOST, NO_SCHEMA, SUSPENDED, UNKNOWN_HOST]
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 

@@ -5,7 +5,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from dms_project.operators.exposition import lines
+from dms_project.operators.fleet_counts import FleetCounts
 from dms_project.tenancy import use
+from dms_project.tenancy.lifecycle import suspend_tenant
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 
@@ -41,8 +44,8 @@ def test_each_tenants_jobs_are_counted_in_its_own_schema(operator: Client) -> No
 
     assert listed["acme"][0] == "1"
     assert "years" in listed["acme"][1]
-    assert listed["acme"][2:] == ["1", "1"]
-    assert listed["globex"] == ["0", "-", "0", "0"]
+    assert listed["acme"][2:4] == ["1", "1"]
+    assert listed["globex"] == ["0", "-", "0", "0", "0.0 s", "served"]
 
 
 def test_a_tenant_in_trouble_is_said_and_does_not_hide_the_others(operator: Client) -> None:
@@ -51,8 +54,31 @@ def test_a_tenant_in_trouble_is_said_and_does_not_hide_the_others(operator: Clie
 
     listed = cells(operator)
 
-    assert listed["acme"] == ["out of service", "-", "-", "-"]
-    assert listed["globex"] == ["0", "-", "0", "0"]
+    assert listed["acme"] == ["-", "-", "-", "-", "-", "out of service"]
+    assert listed["globex"] == ["0", "-", "0", "0", "0.0 s", "served"]
+
+
+def test_worker_time_is_that_of_what_ended_within_the_last_hour_and_a_suspended_tenant_says_so(
+    operator: Client,
+) -> None:
+    with use("acme"):
+        for _ in range(2):
+            Queue().enqueue("test.any", {})
+            Queue().complete(Queue().dequeue("w1"))
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE processing_jobs SET started_at = finished_at - interval '90 s'")
+            cursor.execute(
+                "UPDATE processing_jobs SET finished_at = finished_at - interval '2 h' "
+                "WHERE id = (SELECT min(id) FROM processing_jobs)"
+            )
+    suspend_tenant("acme")
+
+    assert cells(operator)["acme"][4:] == ["90.0 s", "suspended"]
+    fleet_counts = FleetCounts()
+    fleet_counts.refresh(5)
+    metrics = list(lines(fleet_counts))
+    assert 'dms_worker_seconds_last_hour{tenant="acme"} 90.0' in metrics
+    assert "dms_tenants_suspended 1" in metrics
 
 
 def test_a_tenants_own_host_has_no_such_list(tenant: str) -> None:

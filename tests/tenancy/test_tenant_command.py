@@ -59,7 +59,7 @@ def test_list_tells_who_is_behind_and_whose_schema_is_missing(db):
 
 def test_list_for_programs_is_json(db):
     entry = json.loads(tenant("list", "--json"))[0]
-    assert entry.keys() == {"name", "domains", "created_at", "state"}
+    assert entry.keys() == {"name", "domains", "created_at", "state", "suspended"}
     assert entry["domains"] == ["acme.localhost"]
 
 
@@ -92,7 +92,7 @@ def test_delete_says_in_one_line_that_the_tenant_is_in_use(committed_db, databas
     create_tenant("initech", "initech.localhost")
     with psycopg.connect(database_url) as reader:
         reader.execute("SELECT * FROM initech.auth_group")
-        with pytest.raises(CommandError, match="Nothing was changed; try again") as error:
+        with pytest.raises(CommandError, match="It is suspended now, and nothing else was changed") as error:
             tenant("delete", "initech", "--yes")
     assert "\n" not in str(error.value)
     assert fleet.exists("initech")

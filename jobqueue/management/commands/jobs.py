@@ -238,7 +238,7 @@ def _cancel(job_id: int) -> None:
 
 
 def _chosen(tenants: TenantSource, wanted: str | None) -> list[str]:
-    names = list(tenants.names())
+    names = list(getattr(tenants, "everybody", tenants.names)())
     if wanted is None:
         return names
     if conf().tenants is None:

@@ -1,4 +1,4 @@
-"""Making, listing and deleting tenants."""
+"""The life of tenants: made, listed, suspended, resumed, renamed, deleted."""
 
 import json
 from typing import Any
@@ -8,13 +8,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 
 from dms_project.tenancy.exceptions import TenancyError, TenantInUse, TenantNotFound, reason
+from dms_project.tenancy.lifecycle import rename_host, resume_tenant, suspend_tenant, tenant_ending
 from dms_project.tenancy.models import Tenant
 from dms_project.tenancy.rollout import plan_rollout
 from dms_project.tenancy.schemas import create_tenant, delete_tenant
 
 
 class Command(BaseCommand):
-    help = "Creates, lists and deletes tenants."
+    help = "Creates, lists, suspends, resumes and deletes tenants, and gives them other host names."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -25,6 +26,16 @@ class Command(BaseCommand):
             "list", help="List the tenants: name, domains, and whether migrated, behind or missing."
         )
         listing.add_argument("--json", action="store_true", help="for programs")
+        for verb, text in (
+            ("suspend", "Serve a tenant's requests and jobs no more; what runs, ends."),
+            ("resume", "Serve a suspended tenant again."),
+        ):
+            actions.add_parser(verb, help=text).add_argument("name")
+        rename = actions.add_parser(
+            "rename-host", help="Have another host name lead to a tenant, instead of one it has."
+        )
+        rename.add_argument("old", metavar="OLD")
+        rename.add_argument("new", metavar="NEW")
         delete = actions.add_parser("delete", help="Delete a tenant with everything it has.")
         delete.add_argument("name")
         delete.add_argument(
@@ -33,11 +44,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         try:
-            getattr(self, f"_{action}")(**options)
+            getattr(self, f"_{action.replace('-', '_')}")(**options)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except TenantInUse as error:
-            raise CommandError(f"{error} Nothing was changed; try again, or stop its jobs first.") from error
+            text = f"{error} It is suspended now, and nothing else was changed: try again, or resume it."
+            raise CommandError(text) from error
         except TenancyError as error:
             raise CommandError(f"{error} See: manage.py tenant list") from error
         except DatabaseError as error:
@@ -49,12 +61,13 @@ class Command(BaseCommand):
 
     def _list(self, **options: Any) -> None:
         states = {step.schema_name: step.state for step in plan_rollout(connection)}
-        tenants = [
+        tenants: list[dict[str, Any]] = [
             {
                 "name": tenant.schema_name,
                 "domains": [domain.host for domain in tenant.domains.all()],
                 "created_at": tenant.created_at.isoformat(timespec="seconds"),
                 "state": states.get(tenant.schema_name, "behind"),
+                "suspended": tenant.suspended_at is not None,
             }
             for tenant in Tenant.objects.prefetch_related("domains")
         ]
@@ -62,15 +75,31 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(tenants, indent=2))
             return
         for tenant in tenants:
-            self.stdout.write(f"{tenant['name']}  {', '.join(tenant['domains'])}  {tenant['state']}")
+            suspended = ", suspended" if tenant["suspended"] else ""
+            self.stdout.write(f"{tenant['name']}  {', '.join(tenant['domains'])}  {tenant['state']}{suspended}")
         if not tenants:
             self.stderr.write("There are no tenants. Create one: manage.py tenant create NAME --domain HOST")
+
+    def _suspend(self, name: str, **options: Any) -> None:
+        if suspend_tenant(name):
+            self.stdout.write(f"Suspended {name}: requests are refused; within a minute or so no job begins any more.")
+        else:
+            self.stdout.write(f"{name} was suspended before.")
+
+    def _resume(self, name: str, **options: Any) -> None:
+        self.stdout.write(f"Resumed {name}." if resume_tenant(name) else f"{name} was not suspended.")
+
+    def _rename_host(self, old: str, new: str, **options: Any) -> None:
+        domain = rename_host(old, new)
+        self.stdout.write(f"{domain.tenant} is reached at {domain} now, and at {old} no more.")
 
     def _delete(self, name: str, confirmed: bool, **options: Any) -> None:
         if not Tenant.objects.filter(schema_name=name).exists():
             raise TenantNotFound(f"There is no tenant {name!r}.")
         if not confirmed:
             self._confirm(name)
+        suspend_tenant(name)
+        tenant_ending.send(sender=Tenant, schema_name=name)
         delete_tenant(name)
         self.stdout.write(f"Deleted tenant {name}.")
 

@@ -1,0 +1,52 @@
+"""What the queue has to do with the life of a tenant: jobs are woken when it is resumed, and stopped before its end."""
+
+import time
+from typing import Any
+
+from django.db import Error, connection, transaction
+from django.dispatch import receiver
+
+from dms_project.tenancy import TenantNotFound, use
+from dms_project.tenancy.lifecycle import tenant_ending, tenant_resumed
+from jobqueue.models import ProcessingJob
+from jobqueue.queue import Queue
+from jobqueue.states import JobStatus
+from jobqueue.tenants.waking import wake
+
+#: For so long what has been claimed meanwhile is cancelled, too.
+PATIENCE_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+
+
+@receiver(tenant_resumed, dispatch_uid="dms_project.operators")
+def wake_jobs(schema_name: str, **kwargs: Any) -> None:
+    """Have workers look into the tenant: while it was suspended, its wake-ups were nobody's."""
+    wake(schema_name)
+
+
+@receiver(tenant_ending, dispatch_uid="dms_project.operators")
+def stop_jobs(schema_name: str, **kwargs: Any) -> None:
+    """Have no job begin any more, and cancel those that run: their workers stop them within about a second."""
+    try:
+        with use(schema_name):
+            _stop_jobs()
+    except (TenantNotFound, Error):
+        if not connection.is_usable():
+            raise
+        # no schema, or not ours: nothing runs there that could be stopped
+
+
+def _stop_jobs() -> None:
+    queue = Queue()
+    unfinished = ProcessingJob.objects.filter(status__in=(JobStatus.PENDING, JobStatus.PROCESSING))
+    with transaction.atomic():
+        for queue_name in unfinished.order_by("queue_name").values_list("queue_name", flat=True).distinct():
+            queue.pause(queue_name)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    running = unfinished.filter(status=JobStatus.PROCESSING)
+    while ids := list(running.values_list("pk", flat=True)):
+        for job_id in ids:
+            queue.cancel(job_id)
+        if time.monotonic() > deadline:
+            return  # deleting waits for who uses the tables, and says who didn't stop
+        time.sleep(_LOOK_SECONDS)
