@@ -16,7 +16,7 @@ lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=fals
 	DJANGO_SECRET_KEY=only-for-lint-0123456789-abcdefghijklmnopqrstuvwxyz-9876543210
 
 .DEFAULT_GOAL := help
-.PHONY: help install run check fmt test test-faults soak reset-test-env bench bench-search bench-peers
+.PHONY: help install run check fmt test test-faults soak reset-test-env bench bench-admin bench-search bench-peers
 .PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
 
 help: ## List the targets
@@ -82,6 +82,9 @@ bench: $(installed) ## Measure the queue beside its goals (ARGS="--quick --only 
 
 bench-search: $(installed) ## Measure the search over 100,000 documents beside its goal (ARGS="--documents 10000")
 	@$(python) -m scripts.bench_search $(ARGS)
+
+bench-admin: $(installed) ## Measure each page of the admin on 1,000,000 jobs beside its goal (ARGS="--tenants 1000")
+	@$(python) -m scripts.bench_admin $(ARGS)
 
 bench-tenants: $(installed) ## Measure one fleet with many tenants (TENANTS=1000; ARGS="--only idle,latency")
 	@$(python) -m scripts.bench.tenants --tenants $(TENANTS) $(ARGS)

@@ -15,7 +15,7 @@ with one_line_errors():
     bind = f"127.0.0.1:{Environment().integer('PORT', 8000, least=1, most=65535)}"
     threads = settings.DMS_WEB_THREADS
 
-worker_class = "gthread"
+worker_class = "dms_project.patient_worker.PatientWorker"
 timeout = 30
 graceful_timeout = 10
 limit_request_line = 8190  # the most that it allows: a search may have 500 characters, each of up to twelve bytes

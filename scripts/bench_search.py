@@ -73,7 +73,7 @@ def main() -> int:
 
 def _fill(database: Database, documents: int) -> None:
     os.environ |= database.environment | {
-        "DATABASE_URL": _url(database),
+        "DATABASE_URL": url_of(database),
         "DJANGO_SETTINGS_MODULE": "dms_project.settings",
         "DJANGO_DEBUG": "true",
     }
@@ -95,7 +95,8 @@ def _fill(database: Database, documents: int) -> None:
             cursor.execute(statement, {"documents": documents, "words": _vocabulary()})
 
 
-def _url(database: Database) -> str:
+def url_of(database: Database) -> str:
+    """Return what DATABASE_URL says of it."""
     given = {"user": "postgres", "host": "127.0.0.1", "port": "5432"} | database.server.parameters
     password = f":{escaped(given['password'])}" if given.get("password") else ""
     server = f"{escaped(given['user'])}{password}@{escaped(given['host'])}:{given['port']}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -191,3 +192,31 @@ def test_readyz_names_pending_migrations(pristine_clone: Path, tmp_path: Path) -
             assert answer.json["migrations"] == "pending"
     finally:
         server.home.remove()
+
+
+def test_clients_that_say_nothing_or_half_of_it_keep_no_thread_waiting(pristine_clone: Path) -> None:
+    """More of each kind than there are threads; the web server as it comes would answer none of the rest."""
+    half, rest = b"GET /healthz HTTP/1.1\r\nHo", b"st: x\r\nConnection: close\r\n\r\n"
+    upload = b"POST /api/documents HTTP/1.1\r\nHost: acme.localhost\r\nContent-Length: 1000\r\n\r\n--"
+    with (
+        web(pristine_clone, DATABASE_URL="postgresql://nobody@%2fnonexistent/none") as port,
+        ExitStack() as connections,
+    ):
+
+        def say(*words: bytes) -> socket.socket:
+            client = connections.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            client.sendall(b"".join(words))
+            return client
+
+        for words in (b"", half, upload):
+            for _ in range(20):
+                say(words)
+        assert get(port, "/healthz", timeout=60).status == 200
+
+        slow = say(half)
+        assert get(port, "/healthz", timeout=60).status == 200
+        slow.sendall(rest)
+        assert slow.makefile("rb").readline() == b"HTTP/1.1 200 OK\r\n"
+
+        both = say(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", half, rest)
+        assert both.makefile("rb").read().count(b"HTTP/1.1 200 OK\r\n") == 2
