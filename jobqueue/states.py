@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class JobStatus(models.TextChoices):
@@ -16,7 +17,7 @@ class JobStatus(models.TextChoices):
     # Attempts exhausted, or the handler said that a retry is useless; waits for a person.
     DEAD_LETTER = "dead_letter", _("dead letter")
     # Final without success by decision: discarded or cancelled.
-    FAILED = "failed", _("failed")
+    FAILED = "failed", pgettext_lazy("job", "failed")
 
 
 FINAL = (JobStatus.SUCCEEDED, JobStatus.FAILED)
@@ -25,8 +26,8 @@ FINAL = (JobStatus.SUCCEEDED, JobStatus.FAILED)
 class Outcome(models.TextChoices):
     """How one attempt ended, as ``ProcessingJob.history`` records it."""
 
-    SUCCEEDED = "succeeded", _("succeeded")
-    FAILED = "failed", _("failed")
-    RELEASED = "released", _("released")  # given back unharmed; the attempt doesn't count
-    WORKER_DIED = "worker_died", _("worker died")
-    CANCELLED = "cancelled", _("cancelled")
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    RELEASED = "released"  # given back unharmed; the attempt doesn't count
+    WORKER_DIED = "worker_died"
+    CANCELLED = "cancelled"

@@ -14,7 +14,7 @@ from jobqueue.queue import Queue
 from tests.pages.office import documents
 from tests.pages.people import File, Person
 from tests.pages.site import ROOT
-from tests.pages.test_admin import JOBS, desk
+from tests.pages.test_admin import JOBS, TENANTS, desk
 
 IMAGES = ROOT / "docs/images"
 SCREENS = {
@@ -109,8 +109,10 @@ def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
         (acme, f"{JOBS}causes/", "causes"),
         (acme, f"{JOBS}control/", "control"),
         (acme, f"{JOBS}{dead}/change/", "job"),
-        (operators, "/admin/tenancy/tenant/", "tenants"),
-        (operators, "/admin/tenancy/tenant/dead-letters/", "fleet"),
+        (operators, TENANTS, "tenants"),
+        (operators, f"{TENANTS}dead-letters/", "fleet"),
+        (operators, f"{TENANTS}jobs/", "fleet-jobs"),
+        (operators, f"{TENANTS}jobs/acme/{dead}/", "fleet-job"),
     ):
         person.go(path)
         person.page.mouse.move(0, 0)

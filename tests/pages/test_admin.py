@@ -14,6 +14,7 @@ from tests.pages.people import PASSWORD, Person
 from tests.pages.test_accessible import CONTRAST, DESK, EVERYTHING, PHONE
 
 JOBS = "/admin/jobqueue/processingjob/"
+TENANTS = "/admin/tenancy/tenant/"
 # Django's own parts of each page, whose links are small, or told from the text by their colour alone.
 DJANGOS = ["#header", "#nav-sidebar", ".breadcrumbs", "#changelist-filter", "#toolbar"]
 
@@ -85,17 +86,25 @@ def test_axe_finds_nothing_on_the_pages_about_jobs(somebody: Callable[..., Perso
 
 
 @pytest.mark.usefixtures("users")
-def test_axe_finds_nothing_on_the_list_of_tenants_and_on_their_dead_letters(somebody: Callable[..., Person]) -> None:
+def test_axe_finds_nothing_on_the_pages_about_all_tenants(somebody: Callable[..., Person]) -> None:
     with use("acme"):
         jobs_of_all_kinds()
     person = desk(somebody, "public")
 
-    person.go("/admin/tenancy/tenant/")
+    person.go(TENANTS)
     expect(person.page.locator("#result_list")).to_contain_text("globex")
     assert complaints(person) == []
 
     person.page.get_by_role("link", name="Dead letters of all tenants").click()
     expect(person.page.locator(".jobqueue-causes")).to_contain_text("the printer is on fire")
+    assert complaints(person) == []
+
+    person.go(f"{TENANTS}jobs/")
+    expect(person.page.locator(".jobqueue-jobs")).to_contain_text("the printer is on fire")
+    assert complaints(person) == []
+
+    person.page.locator(".jobqueue-jobs tr", has_text="the printer is on fire").get_by_role("link").click()
+    expect(person.page.locator(".jobqueue-timeline")).to_contain_text("the printer is on fire")
     assert complaints(person) == []
 
 
