@@ -18,7 +18,8 @@ from jobqueue.queue import Queue
 
 JOB_TYPE = "documents.process"
 RECOGNITION_JOB_TYPE = "documents.recognise"
-#: Recognising takes long; whatever can be read at once is read before.
+#: A queue of its own, so that workers can be kept free of it. Whatever can be read at once is read before.
+RECOGNITION_QUEUE = "ocr"
 _RECOGNITION_PRIORITY = -10
 _ACTIVE = ("pending", "processing")
 
@@ -110,7 +111,8 @@ def enqueue_recognition(document_id: UUID, number: int, *, anew: bool = False) -
         anew: Also if it was recognised before.
     """
     payload = {"document_id": str(document_id), "version": number, "anew": anew}
-    return Queue().enqueue(RECOGNITION_JOB_TYPE, payload, priority=_RECOGNITION_PRIORITY).pk
+    job = Queue().enqueue(RECOGNITION_JOB_TYPE, payload, queue_name=RECOGNITION_QUEUE, priority=_RECOGNITION_PRIORITY)
+    return job.pk
 
 
 def _current_number(document: Document) -> int:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from documents.processing.findings import Findings, Reason, Step, StepStatus, Un
 from documents.processing.limits import Limits
 from documents.processing.media_types import PDF
 from documents.processing.runner import read
+from documents.processing.workplace import workplace
 
 _TOOL = "tesseract"
 _OUTPUT_BYTES = 2**20
@@ -49,11 +49,11 @@ def recognised(
         Unreadable: There is no result, because of the document or because a program is missing.
         ChildKilled: The work was cut short for a reason outside the document.
     """
-    with tempfile.TemporaryDirectory(prefix="dms-ocr-") as folder, open(path, "rb") as file:
+    with workplace() as folder, open(path, "rb") as file:
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        environment |= {"TMPDIR": folder, "OMP_THREAD_LIMIT": "1"}
+        environment |= {"TMPDIR": str(folder), "OMP_THREAD_LIMIT": "1"}
         child = ChildProcess(
-            "ocr_child", file.fileno(), mime_type, limits, environment, folder=folder, languages=languages
+            "ocr_child", file.fileno(), mime_type, limits, environment, folder=str(folder), languages=languages
         )
         last: Event | None = None
         with child:
@@ -64,7 +64,7 @@ def recognised(
         crash = child.why_it_broke_off()
         if isinstance(last, Refused):
             raise Unreadable(Reason(last.reason), last.detail)
-        archive = Path(folder) / "archive.pdf"
+        archive = folder / "archive.pdf"
         if crash or not isinstance(last, Recognised) or not archive.is_file():
             raise Unreadable(*(crash or (Reason.DAMAGED, "the recognition ended without a result")))
         yield Archive(archive, read(str(archive), PDF, limits))
