@@ -25,7 +25,7 @@ from scripts.bench.tenants.fleet import Fleet
 from scripts.postgres import PostgresError
 from scripts.postgres_home import HomeError
 
-_PARTS = ["idle", "latency", "drain", "fairness"]
+_PARTS = ["idle", "latency", "drain", "fairness", "migrate"]
 
 
 def main() -> int:

@@ -75,6 +75,7 @@ def trials(run: Run) -> list[Trial]:
         Trial(Key("drain", run.bench.ours.name, "single schema"), partial(_drain_single, run)),
         Trial(run.key("drain", "10 tenants"), partial(_drain, run, 10)),
         Trial(run.key("drain", many), partial(_drain, run, run.tenants)),
+        Trial(run.key("migrate", many), partial(_migrate_nothing, run)),
         Trial(run.key("fairness", "1 big, 99 small"), partial(_big_and_small, run)),
         Trial(run.key("fairness", "long and short jobs"), partial(_long_and_short, run)),
     ]
@@ -100,6 +101,7 @@ def rows(run: Run, results: Results) -> list[Row]:
         figure_row(results, "of the big tenant's jobs, begun before the last small one", big, "percent_of_the_big",
                    Goal("<=", 2), "%"),
         figure_row(results, "Jain index of worker time while all have work", time_shares, "jain", Goal(">=", 0.95)),
+        figure_row(results, f"{many}, nothing to migrate", run.key("migrate", many), "seconds", Goal("<=", 5), "s"),
     ]  # fmt: skip
 
 
@@ -120,6 +122,11 @@ def _idle(run: Run) -> Figures:
             "backends_grew_mb": _backends_mb(stage) - memory,
             "cpu_percent": 100 * (machine.cpu_seconds(worker.pid) - cpu) / seconds,
         }
+
+
+def _migrate_nothing(run: Run) -> Figures:
+    with run.bench.stage(run.fleet, run.made(run.tenants)) as stage:
+        return {"seconds": stage.call("migrate_nothing")}
 
 
 def _backends_mb(stage: Stage) -> float:
