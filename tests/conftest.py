@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
+from django.utils.translation import deactivate
 from psycopg.sql import SQL, Identifier
 
 from dms_project.tenancy import use
@@ -51,6 +52,13 @@ def django_db_setup(
     with django_db_blocker.unblock():
         _end_sessions(connection.settings_dict["NAME"])
         teardown_databases(made, verbosity=0)
+
+
+@pytest.fixture(autouse=True)
+def _no_language_of_another_test() -> Iterator[None]:
+    """Let no test see the language of the last request of another: it stays the thread's until the next request."""
+    yield
+    deactivate()
 
 
 @pytest.fixture(params=list(TENANTS))
