@@ -31,7 +31,7 @@ STOPPED = Problem(
 _KNOWN = {
     "locked": Problem(
         _("Locked with a password"),
-        _("The file is protected with a password, so it can’t be opened here."),
+        _("The file is protected with a password."),
         _("Somebody who knows the password can open it here, if it is a PDF; of any other, upload a copy without one."),
     ),
     "damaged": Problem(
