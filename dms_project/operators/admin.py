@@ -95,7 +95,7 @@ class TenantAtWorkAdmin(TenantAdmin):
             return "0" if counts else "-"
         return format_html('<a href="{}">{}</a>', address(tenant.schema_name), counted(counts.dead_letter))
 
-    @admin.display(description=_("worker time, last hour"))
+    @admin.display(description=_("worker time (1 h)"))
     def worker_time(self, tenant: Tenant) -> str:
         """For how long the workers ran its jobs."""
         return f"{tenant.__dict__['worker_seconds']:,.1f} s" if _counts(tenant) else "-"
