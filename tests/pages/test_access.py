@@ -18,7 +18,9 @@ from tests.pages import made
 NAMES = [pattern.name for pattern in urlpatterns]
 ACTIONS = ["edit", "trash", "restore", "reprocess", "unlock", "add_note", "remove_note", "purge"]
 OF_A_DOCUMENT = ["document", "download", "archive", *ACTIONS]
-ACTIONS.append("bulk")
+ACTIONS += ["bulk", "rename_label", "save_search", "remove_search"]
+#: What stands in the document's history afterwards, as each document is made here.
+WRITTEN_DOWN = [*ACTIONS[:4], *ACTIONS[5:9]]
 
 
 @pytest.fixture
@@ -39,6 +41,8 @@ def url_of(name: str, document_id: UUID | None = None) -> str:
     if name == "remove_note":
         note = Note.objects.create(document_id=document_id, text="A note") if document_id else None
         ids["note_id"] = note.pk if note else 1
+    if name == "remove_search":
+        ids["search_id"] = 1
     return reverse(f"documents:{name}", kwargs=ids)
 
 
@@ -70,16 +74,19 @@ def test_no_page_is_kept_by_a_browser_or_a_proxy(name: str, client: Client) -> N
     assert {"private", "no-store"} <= set(answer["Cache-Control"].split(", "))
 
 
-@pytest.mark.parametrize("name", [name for name in ACTIONS if name != "unlock"])  # that needs a locked file
-def test_an_action_needs_the_token_of_the_form_and_is_written_down(name: str, client: Client) -> None:
+@pytest.mark.parametrize("name", ACTIONS)
+def test_an_action_needs_the_token_of_the_form(name: str, client: Client) -> None:
+    refused = client.post(url_of(name, made.document().pk))
+    assert refused.status_code == 403
+    assert "This form has expired" in refused.content.decode()
+
+
+@pytest.mark.parametrize("name", WRITTEN_DOWN)
+def test_an_action_is_written_down(name: str, client: Client) -> None:
     document = made.document(trashed=name in ("restore", "purge"))
     if name == "purge":
         set_role(User.objects.get(), Role.ADMIN)
     url, form = url_of(name, document.pk), {"title": "New", "text": "A note", "id": document.pk, "action": "trash"}
-
-    refused = client.post(url, form)
-    assert refused.status_code == 403
-    assert "This form has expired" in refused.content.decode()
     assert not AuditEntry.objects.exists()
 
     assert client.post(url, form | {"csrfmiddlewaretoken": token(client)}).status_code == 302
@@ -151,7 +158,7 @@ def test_behind_the_last_page_comes_the_last_page(client: Client) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/trash/", "/document", "/?q=lease"])
 def test_a_reader_is_offered_nothing_that_changes_documents(client: Client, path: str) -> None:
-    """But to log out, and to choose the language."""
+    """But to log out, to choose the language, and to save what they search for."""
     document = made.document()
     made.document(trashed=True)
     path = url_of("document", document.pk) if path == "/document" else path
@@ -160,7 +167,8 @@ def test_a_reader_is_offered_nothing_that_changes_documents(client: Client, path
     assert client.get(path).content.decode().count(forms) >= 2
     set_role(User.objects.get(), Role.READER)
     page = client.get(path).content.decode()
-    assert [part.partition('"')[0] for part in page.split(forms)[1:]] == ["/logout/", "/language"]
+    offered = {part.partition('"')[0] for part in page.split(forms)[1:]}
+    assert offered - {"/searches"} == {"/logout/", "/language"}
     assert "data-choose" not in page
     assert 'id="uploads"' not in page
 
