@@ -2,7 +2,7 @@
 
 A fork server forks them. Each is a real process with an environment, a process group and outputs of its own. What only
 a start of Python itself takes note of, such as ``LD_PRELOAD``, gets one. So does each command somewhere in the tests
-(tests/house, tests/pages), since what is tested must be what people start.
+(tests/house), since what is tested must be what people start.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scripts.leash import leashed
 from tests.documents.servers import prepare_folder
+from tests.programs import Program, manage
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +34,10 @@ class Site:
         }
         prepare_folder(self.storage)
         gunicorn = ["-m", "gunicorn", "-c", "python:dms_project.gunicorn_conf", "dms_project.wsgi"]
-        self._web = self._start("web", gunicorn)
+        with (folder / "web.log").open("wb") as log:
+            self._web = subprocess.Popen(
+                leashed([sys.executable, *gunicorn]), cwd=ROOT, env=self._environment, stdout=log, stderr=log
+            )
         self._wait_until_served()
 
     def url(self, tenant: str, path: str = "/") -> str:
@@ -43,7 +47,8 @@ class Site:
     @contextmanager
     def worker(self) -> Iterator[None]:
         """Have documents read, while the block lasts."""
-        worker = self._start("worker", ["manage.py", "runworker"])
+        with (self._folder / "worker.log").open("ab") as log:
+            worker = manage(["runworker"], self._environment, log)
         try:
             yield
         finally:
@@ -51,11 +56,6 @@ class Site:
 
     def stop(self) -> None:
         _stop(self._web)
-
-    def _start(self, name: str, arguments: list[str]) -> subprocess.Popen[bytes]:
-        with (self._folder / f"{name}.log").open("ab") as log:
-            command = leashed([sys.executable, *arguments])
-            return subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
 
     def _wait_until_served(self, seconds: float = 30) -> None:
         deadline = time.monotonic() + seconds
@@ -73,7 +73,7 @@ class Site:
             time.sleep(0.05)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _stop(process: Program) -> None:
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(15)
