@@ -3,12 +3,14 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 
 from jobqueue.conf import conf
+from jobqueue.handlers import registered
 from jobqueue.models import ProcessingJob
+from jobqueue.schedules import declared
 
 
 @register("jobqueue")
@@ -47,4 +49,18 @@ def times_are_aware(**kwargs: Any) -> list[CheckMessage]:
             hint="Set USE_TZ = True.",
             id="jobqueue.E006",
         )
+    ]
+
+
+@register("jobqueue")
+def schedules_can_be_served(**kwargs: Any) -> list[CheckMessage]:
+    """jobqueue.W001 for schedules whose jobs nothing here can run."""
+    return [
+        Warning(
+            f"The schedule {schedule.name!r} enqueues jobs of type {schedule.job_type!r}, which has no handler here.",
+            hint="Correct the type, or import the module with its handler from the app's jobs.py.",
+            id="jobqueue.W001",
+        )
+        for schedule in declared().values()
+        if schedule.job_type not in registered()
     ]

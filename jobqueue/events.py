@@ -5,7 +5,7 @@ The fields stand in the record: ``event``, and for a job ``tenant``, ``job_id``,
 """
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.conf import JobQueueSettings, conf
@@ -126,6 +126,31 @@ def nobody_can_run(tenant: str, job_type: str, count: int) -> None:
     in_tenant = f" in tenant {tenant}" if tenant else ""
     then = "this program has no handler for it: is an app missing, or older code running?"
     logger.warning("%s jobs of type %s wait%s; %s", count, job_type, in_tenant, then, extra=fields)
+
+
+def schedule_left_out(tenant: str, name: str, slot: datetime) -> None:
+    """A schedule's time has come while the job of the one before is unfinished, which it doesn't want."""
+    fields = {"event": "schedule left out", "tenant": tenant, "schedule": name, "slot": slot.isoformat()}
+    line = "schedule %s%s: the job before is unfinished, so that of %s is left out"
+    logger.info(line, name, _in(tenant), slot.isoformat(), extra=fields)
+
+
+def schedule_fails(tenant: str, name: str, slot: datetime, error: Exception) -> None:
+    """A schedule's job can't be enqueued. Why is on record with the schedule: it may hold what nobody is to see."""
+    kind = type(error).__name__
+    fields = {"event": "schedule fails", "tenant": tenant, "schedule": name, "error_type": kind}
+    line = "schedule %s%s: the job of %s can't be enqueued (%s); the admin's page of schedules says why"
+    logger.error(line, name, _in(tenant), slot.isoformat(), kind, extra=fields)
+
+
+def schedules_in_trouble(tenant: str, error: Exception) -> None:
+    """A tenant's schedules can't be looked after; said once until it works again."""
+    fields = {"event": "schedules in trouble", "tenant": tenant}
+    logger.error("can't look after schedules%s, trying on: %s", _in(tenant), _reason(error), extra=fields)
+
+
+def _in(tenant: str) -> str:
+    return f" in tenant {tenant}" if tenant else ""
 
 
 def _reason(error: Exception) -> str:

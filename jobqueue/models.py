@@ -15,6 +15,7 @@ NAME_MAX_LENGTH = 100
 IDEMPOTENCY_KEY_MAX_LENGTH = 255
 WORKER_NAME_MAX_LENGTH = 200
 MAX_ATTEMPTS_LIMIT = 10_000
+TIMETABLE_MAX_LENGTH = 200
 #: A job whose workers died this often in a row runs alone in its process.
 RUN_ALONE_AFTER_DEATHS = 2
 
@@ -143,3 +144,34 @@ class PausedQueue(models.Model):
 
     def __str__(self) -> str:
         return self.queue_name
+
+
+class JobSchedule(models.Model):
+    """What is enqueued again and again: declared in code, or made in the admin. See ``jobqueue.schedules``."""
+
+    name = models.CharField(max_length=NAME_MAX_LENGTH, primary_key=True)
+    timetable = models.CharField(max_length=TIMETABLE_MAX_LENGTH, help_text="see jobqueue.timetables.parse")
+    # What one that was made in the admin enqueues. One that is declared in code has no type here.
+    job_type = models.CharField(max_length=NAME_MAX_LENGTH, db_default="", blank=True)
+    payload = models.JSONField(db_default={}, default=dict, blank=True)
+    queue_name = models.CharField(max_length=NAME_MAX_LENGTH, db_default="default", default="default")
+    priority = models.SmallIntegerField(db_default=0, default=0, help_text="-100 to 100, higher first")
+    overlap = models.BooleanField(
+        db_default=True, default=True, help_text="off: a time is left out while the job of the one before is unfinished"
+    )
+
+    paused = models.BooleanField(db_default=False, default=False)
+    next_at = models.DateTimeField(null=True, help_text="NULL: paused")
+    #: No time up to this one is enqueued any more.
+    done_until = models.DateTimeField(db_default=Now())
+    last_at = models.DateTimeField(null=True, help_text="the latest time for which a job was enqueued")
+    # No foreign key: finished jobs are removed.
+    last_job_id = models.BigIntegerField(null=True)
+    problem = models.TextField(db_default="", blank=True, help_text="why the latest time could not be enqueued")
+
+    class Meta:
+        db_table = "job_schedules"
+        verbose_name = "schedule"
+
+    def __str__(self) -> str:
+        return self.name

@@ -18,6 +18,7 @@ from jobqueue.keeper import Keeper
 from jobqueue.own_session import LOOK_SECONDS
 from jobqueue.queue import Queue
 from jobqueue.recycling import RECYCLED, memory_bytes
+from jobqueue.scheduler import Scheduler
 from jobqueue.service import Service
 from jobqueue.supervision import SupervisedThread
 from jobqueue.tenant_source import TenantSource
@@ -67,6 +68,7 @@ class Worker:
         news: News = SimpleQueue()
         self._keeper = Keeper(queue, tenants, news.put)
         self._dispatcher = Dispatcher(service, queue, tenants, self._keeper, self._fork_server, news)
+        self._scheduler = Scheduler(queue, tenants, service.only_tenants)
         self._ending = threading.Event()
         self._threads = [
             SupervisedThread("keeper", self._keeper.run, self._ending),
@@ -74,6 +76,8 @@ class Worker:
             SupervisedThread("recorder", self._dispatcher.recorder.run, self._ending),
             SupervisedThread("dispatcher", self._dispatcher.run, self._ending),
         ]
+        if not service.drain:  # which works off what is due, and makes no more of it
+            self._threads.append(SupervisedThread("scheduler", self._scheduler.run, self._ending))
         self._worn_out = ""
         self._signals = 0
         #: Whether handlers still run after ``run`` has returned: the process must then end hard, without waiting.
@@ -103,6 +107,7 @@ class Worker:
         self._keeper.stop()
         self._dispatcher.timekeeper.stop()
         self._dispatcher.recorder.stop()
+        self._scheduler.stop()
         self._fork_server.stop()
         self.left_running |= self._dispatcher.hanging > 0
         if not self.left_running:
@@ -155,7 +160,7 @@ class Worker:
 
     def _can_not_go_on(self) -> bool:
         """Return whether a loop was given up, or waits for the database in a way that can't be helped."""
-        for loop in (self._keeper, self._dispatcher, self._dispatcher.recorder):
+        for loop in (self._keeper, self._dispatcher, self._dispatcher.recorder, self._scheduler):
             if not loop.session.look():
                 logger.critical("a loop hangs; ending, so that whoever supervises this process starts it anew")
                 return True

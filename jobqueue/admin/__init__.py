@@ -1,3 +1,3 @@
 """The queue in Django's admin."""
 
-from jobqueue.admin import jobs  # noqa: F401 - registers the models
+from jobqueue.admin import jobs, schedules  # noqa: F401 - registers the models

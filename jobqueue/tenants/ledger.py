@@ -5,15 +5,17 @@ worker that finds a tenant with nothing to do takes the rows away again ("settle
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from django.db import connections
 from django.db.models import DurationField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
+from jobqueue.schedules import Schedule
 from jobqueue.statements import FIRST_DUE, FIRST_DUE_PARAMETERS
-from jobqueue.tenants.models import Wakeup
+from jobqueue.tenants.due_schedules import take_due, without
+from jobqueue.tenants.models import DueSchedule, Wakeup
 from jobqueue.tenants.sweep import sweep
 
 #: The first of the two numbers of an advisory lock; the second is made of the tenant's name. Triggers hold it shared
@@ -100,8 +102,17 @@ class WakeupLedger:
 
     def forget(self, tenant: str) -> None:
         """Take the rows of a tenant away that doesn't exist."""
-        Wakeup.objects.using(self._using).filter(tenant=tenant).delete()
+        for rows in (Wakeup.objects, DueSchedule.objects):
+            rows.using(self._using).filter(tenant=tenant).delete()
         self._seen.pop(tenant, None)
+
+    def without_schedules(self, tenants: Sequence[str], declared: Mapping[str, Schedule]) -> Sequence[str]:
+        """Return those of the tenants that lack a schedule of theirs, or have it with other times."""
+        return without(self._using, tenants, declared.values())
+
+    def take_due_schedules(self, declared: Iterable[str], only: Sequence[str] | None) -> tuple[Sequence[str], float]:
+        """Return tenants in which schedules are due, and in how many seconds one is if none is."""
+        return take_due(self._using, declared, only)
 
     def sweep(self, names: Callable[[], Sequence[str]]) -> float:
         """See ``jobqueue.tenants.sweep``."""

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from jobqueue.models import NAME_MAX_LENGTH
+from jobqueue.models import NAME_MAX_LENGTH, TIMETABLE_MAX_LENGTH
 
 
 class Wakeup(models.Model):
@@ -35,3 +35,23 @@ class Sweep(models.Model):
 
     def __str__(self) -> str:
         return f"after {self.after!r} from {self.due_at}"
+
+
+class DueSchedule(models.Model):
+    """When a tenant's schedule is next due: a copy for the whole fleet to read, which triggers keep.
+
+    Whoever looks after it puts ``due_at`` off a little first, so that no other worker does the same.
+    """
+
+    tenant = models.CharField(max_length=NAME_MAX_LENGTH, help_text="the schema's name")
+    name = models.CharField(max_length=NAME_MAX_LENGTH)
+    timetable = models.CharField(max_length=TIMETABLE_MAX_LENGTH)
+    in_code = models.BooleanField()
+    due_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = '"public"."jobqueue_due_schedules"'
+        managed = False
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.tenant} from {self.due_at}"

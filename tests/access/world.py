@@ -14,7 +14,7 @@ from dms_project.tokens.models import ApiToken
 from documents import thumbnails
 from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note, SavedSearch
 from documents.roles import Role, set_role
-from jobqueue.models import ProcessingJob
+from jobqueue.models import JobSchedule, ProcessingJob
 from jobqueue.queue import Queue
 from tests.documents.http import Api
 
@@ -83,6 +83,10 @@ def furnish(name: str, first_id: int) -> House:
         group = Group.objects.create(name="group", pk=first_id)
         token = ApiToken.objects.create(pk=first_id, user=user, label="scanner", sha256=f"{first_id:064}")
         entry = {"auth/user": user.pk, "auth/group": group.pk, "tokens/apitoken": token.pk, JOB: first_id, SCHEMA: name}
+        made_by_hand = JobSchedule.objects.create(
+            name=f"{first_id}", timetable="every 1 d", job_type="documents.process"
+        )
+        entry["jobqueue/jobschedule"] = made_by_hand.pk
         if name == PUBLIC:
             Queue().enqueue("test.ok", {})
             ProcessingJob.objects.update(id=first_id)

@@ -8,8 +8,8 @@ from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, WorkerProcess
 
 THREADS = 8
-#: One for each thread, the dispatcher, the recorder and the keeper; docs/explanation/queue.md says so.
-DOCUMENTED = THREADS + 3
+#: One for each thread, the dispatcher, the recorder, the keeper and the scheduler; docs/explanation/queue.md says so.
+DOCUMENTED = THREADS + 4
 NAME = "a worker that is counted"
 MEGABYTE = 2**20
 

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dms_project.tenancy import use
+from jobqueue.models import JobSchedule
 from jobqueue.queue import Queue
 from tests.operators.test_dead_letters import die_of
 from tests.pages import made
@@ -17,6 +18,8 @@ PAGES = {
         JOBS: ["Aufträge", "wartend", "gescheitert", "1 von 1", "Auftragsart", "Gescheiterte erneut einreihen"],
         f"{JOBS}{{dead}}/change/": ["Letzter Fehler", "Versuche", "Vorrang", "Verlauf"],
         f"{JOBS}causes/": ["Gescheiterte Aufträge nach Ursache", "1 einreihen"],
+        "/admin/jobqueue/jobschedule/": ["Zeitpläne", "angehalten", "Nächster Lauf"],
+        "/admin/jobqueue/jobschedule/add/": ["Bleibt, wie er ist", "Zeitplan hinzufügen"],
         "/admin/documents/document/": ["Dokumente", "Titel"],
         "/admin/documents/auditentry/": ["Protokoll"],
         "/admin/tokens/apitoken/": ["API-Tokens"],
@@ -36,6 +39,7 @@ def test_every_page_of_the_admin_about_jobs_documents_and_tenants_is_in_german()
     [dead] = die_of("acme", "S3 is away")
     with use("acme"):
         Queue().enqueue("test.print", {})
+        JobSchedule.objects.create(name="nightly", timetable="every 1 d", job_type="documents.process", paused=True)
         made.document("Mietvertrag")
     wrong = {}
     for host, pages in PAGES.items():

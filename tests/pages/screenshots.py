@@ -14,7 +14,7 @@ from jobqueue.queue import Queue
 from tests.pages.office import documents
 from tests.pages.people import File, Person
 from tests.pages.site import ROOT
-from tests.pages.test_admin import JOBS, TENANTS, desk
+from tests.pages.test_admin import JOBS, SCHEDULES, TENANTS, desk, schedules_of_all_kinds
 
 IMAGES = ROOT / "docs/images"
 SCREENS = {
@@ -102,6 +102,7 @@ def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
         Queue().enqueue("documents.process", {})
     with use("acme"):
         dead = a_day_with_an_outage()
+        schedules_of_all_kinds()
     acme, operators = desk(somebody, "acme", **SCREENS[look]), desk(somebody, "public", **SCREENS[look])
 
     for person, path, name in (
@@ -109,6 +110,7 @@ def test_draw_the_admin(look: str, somebody: Callable[..., Person]) -> None:
         (acme, f"{JOBS}causes/", "causes"),
         (acme, f"{JOBS}control/", "control"),
         (acme, f"{JOBS}{dead}/change/", "job"),
+        (acme, SCHEDULES, "schedules"),
         (operators, TENANTS, "tenants"),
         (operators, f"{TENANTS}dead-letters/", "fleet"),
         (operators, f"{TENANTS}jobs/", "fleet-jobs"),

@@ -1,20 +1,24 @@
 """The admin's pages in a browser: for screen readers, in both colours, and on a phone."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from dms_project.tenancy import use
+from jobqueue.models import JobSchedule
 from jobqueue.queue import Queue
 from tests.pages.people import PASSWORD, Person
 from tests.pages.test_accessible import CONTRAST, DESK, EVERYTHING, PHONE
 
 JOBS = "/admin/jobqueue/processingjob/"
 TENANTS = "/admin/tenancy/tenant/"
+SCHEDULES = "/admin/jobqueue/jobschedule/"
 # Django's own parts of each page, whose links are small, or told from the text by their colour alone.
 DJANGOS = ["#header", "#nav-sidebar", ".breadcrumbs", "#changelist-filter", "#toolbar"]
 
@@ -63,15 +67,32 @@ def jobs_of_all_kinds() -> int:
     return dead.pk
 
 
+def schedules_of_all_kinds() -> None:
+    """Make some that wait, one that is paused, one that is late and one that fails."""
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    hour = timedelta(hours=1)
+    common = {"job_type": "documents.process", "done_until": now}
+    make = JobSchedule.objects.create
+    job = Queue().enqueue("documents.process", {"document_id": 7})
+    make(name="read.inbox", timetable="every 15 min", last_at=now, last_job_id=job.pk, next_at=now + hour, **common)
+    make(name="report.weekly", timetable="0 6 * * 1 Europe/Berlin", next_at=now + 100 * hour, **common)
+    make(name="statements.monthly", timetable="30 2 1 * * Europe/Berlin", paused=True, **common)
+    make(name="mirror", timetable="every 1 h", last_at=now - 3 * hour, last_job_id=1, next_at=now - 2 * hour, **common)
+    make(name="old.export", timetable="every 1 d", next_at=now - 50 * hour, done_until=now - 50 * hour)
+    problem = "jobqueue.exceptions.InvalidJob: payload must be a dict, not list."
+    make(name="typo", timetable="every 1 d", next_at=now + 12 * hour, problem=problem, **common)
+
+
 @pytest.mark.usefixtures("users")
 def test_axe_finds_nothing_on_the_pages_about_jobs(somebody: Callable[..., Person]) -> None:
     with use("acme"):
         dead = jobs_of_all_kinds()
+        schedules_of_all_kinds()
     person = desk(somebody, "acme")
 
     found = {}
-    for path in ("", f"{dead}/change/", "causes/", "control/"):
-        assert person.go(JOBS + path) == 200
+    for path in (JOBS, f"{JOBS}{dead}/change/", f"{JOBS}causes/", f"{JOBS}control/", SCHEDULES, f"{SCHEDULES}add/"):
+        assert person.go(path) == 200
         found[path] = complaints(person)
     assert {path: complaint for path, complaint in found.items() if complaint} == {}
 

@@ -24,6 +24,9 @@ sudden_death.arrange()
 
 __all__ = ["completing", "limited", "work"]  # whose handlers are registered
 
+if "JOBQUEUE_TEST_SCHEDULES" in os.environ:
+    from tests.testjobs import scheduled  # noqa: F401 - declares one
+
 match os.environ.get("JOBQUEUE_TEST_ISOLATED"):
     case "yes":  # else each worker would have a process more
         from tests.testjobs import isolated
