@@ -111,7 +111,7 @@ class TestAnotherHost:
 
 
 class TestDeleting:
-    def test_running_jobs_are_stopped_those_that_wait_never_begin_and_the_worker_goes_on(
+    def test_running_jobs_are_stopped_and_the_worker_goes_on(
         self,
         both: BothTenants,  # noqa: F811 - a fixture
         start: Start,  # noqa: F811 - a fixture
@@ -121,14 +121,11 @@ class TestDeleting:
             running = Twins({"initech": Queue().enqueue("test.until_cancelled", {}).pk})
         worker = start("--concurrency", "1")
         both.have_started(running)
-        with use("initech"):
-            waiting = Twins({"initech": Queue().enqueue("test.ok", {}).pk})
 
         assert tenant("delete", "initech", "--yes") == "Deleted tenant initech.\n"
 
         worker.has_said("its handler is being stopped")
         both.a_canary_passes()
-        assert both.runs(waiting) == [0]
         assert "Traceback" not in worker.output
         assert worker.terminate() == 0
 
