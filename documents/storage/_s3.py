@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import botocore.exceptions
+from botocore.awsrequest import AWSConnection
 from s3transfer.utils import ReadFileChunk
 from storages.backends.s3 import S3Storage
 
@@ -45,6 +46,16 @@ _MISCONFIGURED = {
     ],
     (OutageReason.REFUSED, "Check key, bucket and region, and what the key may do."),
 )
+
+
+def _skip_headers(connection: AWSConnection, answer: IO[bytes]) -> None:
+    """Read what follows "100 Continue", up to an empty line. Botocore reads for ever if the server is gone."""
+    while (line := answer.readline()) != b"\r\n":
+        if not line:
+            raise ConnectionResetError("the server closed the connection after 100 Continue")
+
+
+AWSConnection._consume_headers = _skip_headers  # type: ignore[method-assign,attr-defined,unused-ignore]  # no other way in
 _NO_ANSWER = (botocore.exceptions.ConnectTimeoutError, botocore.exceptions.ReadTimeoutError)
 
 

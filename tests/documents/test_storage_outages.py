@@ -8,6 +8,7 @@ from typing import Any
 
 import botocore.auth
 import pytest
+from botocore.awsrequest import AWSHTTPConnection
 
 from documents.exceptions import ObjectMissing, OutageReason, StorageUnavailable
 from documents.models import Document
@@ -171,3 +172,11 @@ def test_parts_that_could_not_be_removed_are_listed_and_can_be_abandoned(
     s3_store.abandon(unfinished)
     s3_store.abandon(unfinished)
     assert list(s3_store.list_unfinished(key)) == []
+
+
+@pytest.mark.parametrize("said", [b"", b"Connection: keep-alive\r\n", b"half a li"])
+def test_a_server_that_is_gone_after_100_continue_keeps_no_thread_reading_for_ever(said: bytes) -> None:
+    connection = AWSHTTPConnection("127.0.0.1")
+    with pytest.raises(ConnectionResetError):
+        connection._consume_headers(BytesIO(said))
+    connection._consume_headers(BytesIO(b"Connection: keep-alive\r\n\r\n"))
