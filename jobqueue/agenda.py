@@ -130,6 +130,8 @@ class Agenda:
             self._read_names()  # after the look: whoever is in it and not here doesn't exist
             for name in strangers - self._known:
                 self._strike_out(ledger, name)
+            for name in [name for name in self.names if not self.serves(name)]:
+                self._rota.drop(name)
         served = {name: self._not_too_soon(name, at) for name, at in found.items() if self.serves(name)}
         self._rota.expect(served)
         self._empty_at = {name: at for name, at in self._empty_at.items() if name in served}
@@ -162,8 +164,13 @@ class Agenda:
     # What doesn't
 
     def wake(self, name: str) -> None:
-        """Note that a tenant has something, or if ``name`` is empty and no tenant's, that any may have."""
+        """Note that a tenant has something, or if ``name`` is empty and no tenant's, that any may have.
+
+        The latter is also said when other tenants are to be served than before.
+        """
         now = time.monotonic()
+        if not name:
+            self._read_at = float("-inf")
         if self._ledger is None:
             self._rota.wake(name, now)
         elif self.serves(name) or name not in self._known:  # all, or a new one

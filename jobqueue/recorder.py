@@ -21,7 +21,7 @@ from jobqueue.keeper import Keeper
 from jobqueue.own_session import OwnSession, is_of_one_tenant, passes_by
 from jobqueue.queue import Queue
 from jobqueue.recording import record
-from jobqueue.tenant_source import TenantSource
+from jobqueue.tenant_source import TenantSource, everybody
 from jobqueue.weather import WEATHER, Weather
 
 #: How often endings are recorded while the threads have enough to do; others see an ending so much later.
@@ -223,7 +223,7 @@ class Recorder:
 
     def _call_in_trouble(self, tenant: str, unrecorded: _Unrecorded, error: Exception) -> None:
         """Try on for as long as a lock lasts that nobody renews; a tenant that is gone needs no endings any more."""
-        if tenant not in self._tenants.names():
+        if tenant not in everybody(self._tenants):  # one that is suspended isn't gone
             claims = {ending.claim for ending in unrecorded.endings}
             events.tenant_gone(tenant, len(claims))
             self._settle(tenant, claims)

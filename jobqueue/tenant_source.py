@@ -37,6 +37,12 @@ class SingleSchema:
         return nullcontext()
 
 
+def everybody(source: TenantSource) -> Sequence[str]:
+    """Return all tenants, also those that aren't served now, as far as the source tells of them."""
+    names: Callable[[], Sequence[str]] = getattr(source, "everybody", source.names)
+    return names()
+
+
 def current_tenant() -> str:
     """Return the active tenant's name; empty if there are no tenants or the source can't tell."""
     current = _current_of(conf().tenants)

@@ -51,6 +51,15 @@ def _wake(using: str, tenant: str) -> None:
     notify(using, tenant)
 
 
+def tell_tenants_changed_after_commit(using: str) -> None:
+    """Have workers read who is to be served once the caller's transaction has committed."""
+
+    def tell() -> None:
+        notify(using, "")
+
+    _after_commit(using, tell)
+
+
 def tell_cancelled_after_commit(using: str, job_id: int) -> None:
     """Have whoever runs the job look at its claim once the caller's transaction has committed."""
     payload = f"{_CANCELLED}{job_id} {current_tenant()}"

@@ -1,21 +1,30 @@
-"""What the queue has to do with the life of a tenant: jobs are woken when it is resumed, and stopped before its end."""
+"""What the queue has to do with the life of a tenant: workers hear when it is suspended, its jobs are woken when it is
+resumed, and stopped before its end.
+"""
 
 import time
 from typing import Any
 
-from django.db import Error, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, Error, connection, transaction
 from django.dispatch import receiver
 
 from dms_project.tenancy import TenantNotFound, use
-from dms_project.tenancy.lifecycle import tenant_ending, tenant_resumed
+from dms_project.tenancy.lifecycle import tenant_ending, tenant_resumed, tenant_suspended
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.states import JobStatus
 from jobqueue.tenants.waking import wake
+from jobqueue.wakeup import tell_tenants_changed_after_commit
 
 #: For so long what has been claimed meanwhile is cancelled, too.
 PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
+
+
+@receiver(tenant_suspended, dispatch_uid="dms_project.operators")
+def tell_workers(schema_name: str, **kwargs: Any) -> None:
+    """Have workers read who is to be served."""
+    tell_tenants_changed_after_commit(DEFAULT_DB_ALIAS)
 
 
 @receiver(tenant_resumed, dispatch_uid="dms_project.operators")

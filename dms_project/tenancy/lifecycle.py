@@ -10,6 +10,9 @@ from dms_project.tenancy.hosts import operators_hosts
 from dms_project.tenancy.models import Domain, Tenant
 from dms_project.tenancy.names import normalise_host
 
+tenant_suspended = Signal()
+"""Sent with ``schema_name`` in the transaction that suspends a tenant."""
+
 tenant_resumed = Signal()
 """Sent with ``schema_name`` in the transaction that lets a tenant work again: what waited there may go on."""
 
@@ -20,13 +23,17 @@ tenant_ending = Signal()
 def suspend_tenant(name: str) -> bool:
     """Let no requests be served and no jobs begun for a tenant; what runs, ends. False if it was suspended before.
 
-    Requests are refused from the commit on; workers heed it when they next read who is served, within a minute or so.
+    Requests are refused from the commit on, and workers are told; one that doesn't hear heeds it within a minute or so.
 
     Raises:
         TenantNotFound: No tenant has that name.
     """
     _demand(name)
-    return bool(Tenant.objects.filter(schema_name=name, suspended_at=None).update(suspended_at=Now()))
+    with transaction.atomic():
+        suspended = Tenant.objects.filter(schema_name=name, suspended_at=None).update(suspended_at=Now())
+        if suspended:
+            tenant_suspended.send(sender=Tenant, schema_name=name)
+    return bool(suspended)
 
 
 def resume_tenant(name: str) -> bool:

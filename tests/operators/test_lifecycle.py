@@ -30,7 +30,7 @@ def ask(host: str, path: str = "/", **headers: str) -> tuple[int, str]:
 
 class TestSuspending:
     def test_requests_of_the_suspended_tenant_alone_are_answered_plainly(self, db: None) -> None:
-        assert tenant("suspend", "acme").startswith("Suspended acme: requests are refused;")
+        assert tenant("suspend", "acme").startswith("Suspended acme: requests are refused,")
         assert tenant("suspend", "acme") == "acme was suspended before.\n"
 
         assert ask("acme.localhost", "/api/documents") == (

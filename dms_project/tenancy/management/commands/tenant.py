@@ -82,7 +82,7 @@ class Command(BaseCommand):
 
     def _suspend(self, name: str, **options: Any) -> None:
         if suspend_tenant(name):
-            self.stdout.write(f"Suspended {name}: requests are refused; within a minute or so no job begins any more.")
+            self.stdout.write(f"Suspended {name}: requests are refused, and workers begin no more of its jobs.")
         else:
             self.stdout.write(f"{name} was suspended before.")
 
