@@ -251,6 +251,8 @@ class Dispatcher:
             return _UNCERTAIN_SECONDS
         if self._stopping or self._room() <= 0:
             return _LONGEST_WAIT
+        if self._slots.waiting:  # they are to be given back soon if what runs turns out to be long
+            return min(self._agenda.seconds_to_next(), _STUCK_SECONDS)
         return self._agenda.seconds_to_next()
 
     # A visit to a tenant
