@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import apps
 from django.core.checks import CheckMessage, Error
 
-from jobqueue import handlers
+from jobqueue import handlers, key_policy
 from jobqueue.queue_task import QueueTask, declared, job_type_of
 from jobqueue.task_api import (
     AnyTask,
@@ -69,6 +69,7 @@ class PostgresBackend(BaseTaskBackend):
             InvalidTask: It can't be done as asked.
             TypeError: An argument is no JSON.
             InvalidJob: An argument can't be stored; like the others, before any SQL runs.
+            KeyTaken: The idempotency key is known, and the task asked to be told so.
         """
         from jobqueue.queue import Queue
 
@@ -83,6 +84,8 @@ class PostgresBackend(BaseTaskBackend):
             # A task declared while another backend was the default has none of these.
             idempotency_key=getattr(task, "idempotency_key", None),
             max_attempts=getattr(task, "max_attempts", None),
+            if_known=getattr(task, "if_known", "return"),
+            key_while_active=getattr(task, "key_while_active", False),
         )
         result = result_of(job, original)
         if job.created:
@@ -150,5 +153,6 @@ def _check_options(task: AnyTask) -> None:
         raise InvalidTask(f"max_attempts is {number!r}: give an int greater than zero.")
     try:
         task.limits  # noqa: B018 - it checks them
+        key_policy.check(task.if_known, task.key_while_active)
     except ValueError as error:
         raise InvalidTask(str(error)) from None

@@ -9,6 +9,10 @@ class InvalidJob(JobQueueError, ValueError):
     """The job can't be stored as asked. Raised before any SQL runs, so the caller's transaction stays usable."""
 
 
+class KeyTaken(JobQueueError):
+    """A job has this idempotency key, and ``if_known="raise"`` asked to be told so. Nothing was changed."""
+
+
 class NoJobAvailable(JobQueueError):
     """Nothing is due for this caller now."""
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from jobqueue.exceptions import InvalidJob, JobQueueError
+from jobqueue.known_keys import answer
 from jobqueue.models import ProcessingJob
 from jobqueue.specs import CheckedSpec
 from jobqueue.statements import insert_jobs
@@ -18,8 +19,11 @@ _ROUNDS = 10
 def insert_or_find(using: str, specs: Sequence[CheckedSpec]) -> list[ProcessingJob]:
     """Return one job per spec, in order, each with ``created`` set. Two statements, or one if all are new.
 
+    What asks for more of a known key than its job costs a statement or two for each.
+
     Raises:
         InvalidJob: A key belongs to a job of another type. Jobs inserted before are left to the caller's rollback.
+        KeyTaken: A key is known whose spec asked for this; the same holds.
     """
     jobs: list[ProcessingJob | None] = [None] * len(specs)
     by_key: dict[str, ProcessingJob] = {}
@@ -38,7 +42,9 @@ def insert_or_find(using: str, specs: Sequence[CheckedSpec]) -> list[ProcessingJ
         for position, checked in enumerate(specs):
             key = checked.spec.idempotency_key
             if jobs[position] is None and key in by_key:
-                jobs[position] = _same_type(by_key[key], checked)
+                jobs[position] = answer(using, _same_type(by_key[key], checked), checked)
+                if jobs[position] is None:
+                    del by_key[key]
     raise JobQueueError("An idempotency key was taken and freed again and again by others; try once more.")
 
 

@@ -18,6 +18,7 @@ from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDead
 from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
+from jobqueue.key_policy import IfKnown
 from jobqueue.models import NAME_MAX_LENGTH, WORKER_NAME_MAX_LENGTH, PausedQueue, ProcessingJob
 from jobqueue.specs import JobSpec, check_integer, check_names, check_text
 from jobqueue.statements import dead_workers_suspected
@@ -60,6 +61,8 @@ class Queue:
         priority: int = 0,
         available_at: datetime | None = None,
         max_attempts: int | None = None,
+        if_known: IfKnown = "return",
+        key_while_active: bool = False,
     ) -> ProcessingJob:
         """Add a job, or find the one that has this idempotency key.
 
@@ -74,15 +77,24 @@ class Queue:
             priority: -100 to 100; higher runs first.
             available_at: Aware; not before then. None or a time past: at once.
             max_attempts: None: the handler's number, or ``JOBQUEUE["MAX_ATTEMPTS"]``.
+            if_known: What becomes of a known key. ``"return"``: its job is the answer, as it is. ``"replace"``: a
+                pending job becomes the new one, with its id; a running one leaves the key to a new job; a dead letter
+                or one that has ended is the answer, as it is. ``"raise"``: ``KeyTaken``.
+            key_while_active: True: the key of a job that has ended (succeeded, discarded, cancelled) is free, and goes
+                over to the new one. A dead letter has not ended.
 
         Returns:
             The job; ``created`` is False if the key was known.
 
         Raises:
             InvalidJob: Something can't be stored as asked, or the key belongs to a job of another type.
+            KeyTaken: The key is known, and this was asked for.
             django.db.OperationalError: Above READ COMMITTED, a concurrent transaction enqueued the same key.
         """
-        spec = JobSpec(job_type, payload, idempotency_key, queue_name, priority, available_at, max_attempts)
+        spec = JobSpec(
+            job_type, payload, idempotency_key, queue_name, priority, available_at, max_attempts, if_known,
+            key_while_active,
+        )  # fmt: skip
         return insert_or_find(self.using, [spec.checked()])[0]
 
     def enqueue_many(self, specs: Iterable[JobSpec]) -> list[ProcessingJob]:
@@ -93,6 +105,7 @@ class Queue:
 
         Raises:
             InvalidJob: As for ``enqueue``; the message names the spec by its position, from 0.
+            KeyTaken: As for ``enqueue``; none is added.
         """
         checked = []
         for position, spec in enumerate(specs):

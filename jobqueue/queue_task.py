@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 
 from jobqueue import backoff as backoff_policies
 from jobqueue.backoff import Backoff
+from jobqueue.key_policy import IfKnown
 from jobqueue.limits import Isolation, Limits
 from jobqueue.task_api import AnyTask, Task
 
@@ -32,8 +33,11 @@ class QueueTask(AnyTask):
     isolation: Isolation = "thread"
     memory_limit_bytes: int | None = None
     cpu_limit: timedelta | None = None
-    #: As for ``Queue.enqueue``. For ``using()``: in ``@task`` it would let the task be enqueued only once.
+    #: These mean what they mean for ``Queue.enqueue``. The key is for ``using()``: in ``@task`` it would let the task
+    #: be enqueued only once.
     idempotency_key: str | None = None
+    if_known: IfKnown = "return"
+    key_while_active: bool = False
 
     def using(
         self,
@@ -46,6 +50,8 @@ class QueueTask(AnyTask):
         timeout: timedelta | None = None,
         soft_timeout: timedelta | None = None,
         idempotency_key: str | None = None,
+        if_known: IfKnown | None = None,
+        key_while_active: bool | None = None,
     ) -> Self:
         """Return a copy of the task with other options; None: as before."""
         changes = {name: value for name, value in locals().items() if name != "self" and value is not None}

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from json.encoder import encode_basestring as _json_text
 from typing import Any
 
-from jobqueue import handlers
+from jobqueue import handlers, key_policy
 from jobqueue.conf import conf
 from jobqueue.exceptions import InvalidJob
 from jobqueue.json_values import NotStorable, encode
+from jobqueue.key_policy import IfKnown
 from jobqueue.models import (
     IDEMPOTENCY_KEY_MAX_LENGTH,
     MAX_ATTEMPTS_LIMIT,
@@ -30,6 +31,8 @@ class JobSpec:
     priority: int = 0
     available_at: datetime | None = None
     max_attempts: int | None = None
+    if_known: IfKnown = "return"
+    key_while_active: bool = False
 
     def checked(self) -> "CheckedSpec":
         """Return the spec with its payload as JSON and its defaults filled in.
@@ -41,6 +44,10 @@ class JobSpec:
         check_text("queue_name", self.queue_name, NAME_MAX_LENGTH)
         if self.idempotency_key is not None:
             check_text("idempotency_key", self.idempotency_key, IDEMPOTENCY_KEY_MAX_LENGTH)
+        try:
+            key_policy.check(self.if_known, self.key_while_active)
+        except ValueError as error:
+            raise InvalidJob(str(error)) from None
         check_integer("priority", self.priority, PRIORITY_MIN, PRIORITY_MAX)
         max_attempts = _max_attempts(self.job_type) if self.max_attempts is None else self.max_attempts
         check_integer("max_attempts", max_attempts, 1, MAX_ATTEMPTS_LIMIT)
