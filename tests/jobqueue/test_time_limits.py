@@ -96,7 +96,7 @@ def test_what_a_hanging_handler_waits_for_is_ended_if_it_can_be_so_that_its_thre
 
     for twins in hung:
         twins.become("dead_letter")
-    eventually(lambda: psutil.Process(worker.pid).num_threads() == 5 + 5, what="five loops and five slots")
+    eventually(lambda: psutil.Process(worker.pid).num_threads() == 6 + 5, what="six loops and five slots")
     both.a_canary_passes()
     assert worker.terminate() == 0
 
@@ -107,10 +107,10 @@ def test_a_handler_that_hangs_in_a_transaction_is_cut_off_from_the_database(both
     worker = start("--concurrency", "3")
 
     rows = twins.become("dead_letter", within=20)
-    assert psutil.Process(worker.pid).num_threads() == 10, "both threads still hang"
+    assert psutil.Process(worker.pid).num_threads() == 11, "both threads still hang"
     assert both.events(twins, "end") == [[], []]
     assert [row.last_error.splitlines()[0] for row in rows] == ["timed out after 1 s"] * 2
-    eventually(lambda: psutil.Process(worker.pid).num_threads() <= 8, what="both threads have come back and ended")
+    eventually(lambda: psutil.Process(worker.pid).num_threads() <= 9, what="both threads have come back and ended")
 
     both.a_canary_passes()
     assert both.events(twins, "end") == [[], []]
