@@ -184,7 +184,7 @@ class Walk(RuleBasedStateMachine):
     def work(self) -> None:
         """Run the oldest job, however long its retry should wait."""
         waiting = ProcessingJob.objects.filter(status="pending")
-        waiting.update(available_at="2001-01-01T00:00:00Z", max_attempts=MAX_ATTEMPTS)  # of twenty, which would take long
+        waiting.update(available_at="2001-01-01T00:00:00Z", max_attempts=MAX_ATTEMPTS)  # of twenty
         claimed = Queue().dequeue("test")
         job = self.model.jobs[claimed.pk]
         assert claimed.pk == min(pk for pk, each in self.model.jobs.items() if each.status == "pending")
