@@ -169,15 +169,15 @@ class Agenda:
         The latter is also said when other tenants are to be served than before.
         """
         now = time.monotonic()
-        if not name:
-            self._read_at = float("-inf")
-        if self._ledger is None:
+        if self._ledger is None:  # then who is served is read again soon anyway
             self._rota.wake(name, now)
         elif self.serves(name) or name not in self._known:  # all, or a new one
             stagger = min(self._others * _STAGGER_SECONDS, _MOST_STAGGER_SECONDS)
             look_at = now + random.uniform(0, stagger)  # noqa: S311 - jitter
             self._look_at = min(self._look_at, look_at)
             self._woken_at[name] = look_at
+            if not name:
+                self._read_at = float("-inf")
             # And once more, for what commits while no second wake-up is sent.
             self._look_again_at = look_at + AGAIN_SECONDS
 

@@ -59,6 +59,7 @@ class _Unrecorded:
         self.endings = [ending for ending in self.endings if ending.claim not in claims]
         for claim in claims & self.apart.keys():
             del self.apart[claim]
+        self.told = self.told and bool(self.apart)  # the next trouble is to be told again
 
 
 class Recorder:
