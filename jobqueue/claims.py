@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,7 +16,7 @@ from django.db.models.functions import Cast, Now
 
 from jobqueue.lanes import BEGINNING, Due, Lane, Marks, Place
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, ProcessingJob
-from jobqueue.prepared import Slot, Statement, select, update
+from jobqueue.prepared import ANY_LIMIT, Slot, Statement, select, update
 from jobqueue.statements import ANY_NUMBER_OF_DEATHS, is_at_work, look_for_due_jobs
 from jobqueue.states import JobStatus
 
@@ -110,12 +110,13 @@ def _claim_once(
     """Look, lock and claim; return also the lanes that gave less than their share: others have locked the rest."""
     due = _look(using, wanted, limit, deaths_below, marks, but)
     jobs = _lock_in_lanes(using, due.takes, marks.places if marks else {}, deaths_below)
-    found = Counter(_lane_of(job) for job in jobs)
+    lanes = [due.takes[0][0]] * len(jobs) if len(due.takes) == 1 else [_lane_of(job) for job in jobs]
+    found = Counter(lanes)
     short = {lane for lane, share in due.takes if found[lane] < share}
     kept = _leave_the_lonely(jobs)
     if marks is not None:
         now = time.monotonic()
-        for lane, job in {_lane_of(job): job for job in kept}.items():
+        for lane, job in dict(zip(lanes, kept, strict=False)).items():  # of a lane's the last; some may be cut off
             marks.advance(lane, Place(job.available_at, job.pk), now)
     more = len(jobs) == limit or len(kept) < len(jobs) or (due.more and not short)
     return Claimed(_taken(using, kept, worker_id, holder_key, token), more, due.seconds_to_next), short
@@ -217,7 +218,7 @@ def _lock_in_lanes(
         return []
     if len(each) == 1:
         *place, share = each[0]
-        statement = _locking_in_one(using, share)
+        statement = _locking_in_one(using).limited_to(share)
         values = dict(zip(_PLACES, place, strict=True))
     else:
         statement = _locking_in_several(using)
@@ -225,9 +226,9 @@ def _lock_in_lanes(
     return [_made(using, row) for row in statement.run(using, values | {"deaths_below": deaths_below})]
 
 
-@lru_cache(maxsize=1_000)
-def _locking_in_one(using: str, share: int) -> Statement:
-    return select(_locked(_where(using, _IN_LANE, *_PLACES, "deaths_below", "queue_name"))[:share])
+@cache
+def _locking_in_one(using: str) -> Statement:
+    return select(_locked(_where(using, _IN_LANE, *_PLACES, "deaths_below", "queue_name"))[:ANY_LIMIT])
 
 
 @cache
@@ -260,6 +261,7 @@ _READ_AS_TEXT = {
     "due_text": Cast("available_at", TextField()),
     "now_text": Cast(Now(), TextField()),
 }
+_from_json = json.JSONDecoder().raw_decode  # json.loads asks more questions than such a text takes to read
 
 
 def _locked(due: QuerySet[ProcessingJob]) -> QuerySet[ProcessingJob, Any]:
@@ -270,10 +272,15 @@ def _locked(due: QuerySet[ProcessingJob]) -> QuerySet[ProcessingJob, Any]:
 def _made(using: str, row: Sequence[Any]) -> ProcessingJob:
     """Make the object for what was read: for hundreds of rows, Django's way costs more than everything else here."""
     *values, payload, history, created, due, now = row
-    known = _KNOWN | dict(zip(_READ, values, strict=True))
-    known["payload"], known["history"] = json.loads(payload), json.loads(history)
-    known["created_at"], known["available_at"] = datetime.fromisoformat(created), datetime.fromisoformat(due)
-    known["locked_at"] = now
+    known = {
+        **_KNOWN,
+        **dict(zip(_READ, values, strict=True)),
+        "payload": _from_json(payload)[0],
+        "history": _from_json(history)[0] if history != "[]" else [],
+        "created_at": datetime.fromisoformat(created),
+        "available_at": datetime.fromisoformat(due),
+        "locked_at": now,
+    }
     return ProcessingJob.of_row(using, known)
 
 

@@ -32,7 +32,6 @@ def reset_connections() -> None:
             clean = False
         if not clean:
             _replace(connection)
-    _left_behind.close()
 
 
 def replace_ended_connections() -> None:
@@ -53,6 +52,11 @@ def _says_something(raw: Any) -> bool:
         return bool(poll.poll(0))
     except Exception:  # noqa: BLE001 - closed on our side
         return True
+
+
+def close_left_behind() -> None:
+    """Close the connections of ended threads that handlers started; looks once a second at most."""
+    _left_behind.close()
 
 
 def close_connections() -> None:

@@ -29,7 +29,7 @@ class Claim:
 
     def __str__(self) -> str:
         tenant = f" tenant={self.tenant}" if self.tenant else ""
-        return f"job={self.job.pk} type={self.job.job_type} attempt={self.job.attempts}{tenant}"
+        return f"job={self.job.id} type={self.job.job_type} attempt={self.job.attempts}{tenant}"
 
 
 @dataclass(frozen=True, slots=True)

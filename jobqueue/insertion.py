@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from jobqueue.exceptions import InvalidJob, JobQueueError
+from jobqueue.inserts import insert_jobs
 from jobqueue.known_keys import answer
 from jobqueue.models import ProcessingJob
 from jobqueue.specs import CheckedSpec
-from jobqueue.statements import insert_jobs
 from jobqueue.states import JobStatus
 from jobqueue.wakeup import wake_after_commit
 

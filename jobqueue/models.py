@@ -1,6 +1,5 @@
 """The tables of the queue."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
@@ -121,15 +120,15 @@ class ProcessingJob(models.Model):
         return f"{self.job_type} {self.pk}"
 
     @classmethod
-    def of_row(cls, using: str, values: Mapping[str, Any]) -> "ProcessingJob":
-        """Return the object for a row that has these values; whatever else it has is read when it is asked for.
+    def of_row(cls, using: str, values: dict[str, Any]) -> "ProcessingJob":
+        """Return the object for a row that has these values, which become its own; all else is read when asked for.
 
         Without signals and checks, in a tenth of the time that ``from_db`` takes: the queue makes thousands a second.
         """
         job = cls.__new__(cls)
-        job._state = ModelState()
-        job._state.adding, job._state.db = False, using
-        job.__dict__.update(values)
+        job.__dict__ = values
+        job._state = state = ModelState()
+        state.adding, state.db = False, using
         return job
 
 

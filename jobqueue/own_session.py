@@ -4,9 +4,11 @@ import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
+from typing import cast
 
-from django.db import Error, InternalError, connections, transaction
-from psycopg import Connection, errors
+from django.db import Error, InternalError, NotSupportedError, connections, transaction
+from django.db.backends.postgresql.base import ServerBindingCursor
+from psycopg import Connection, Cursor, errors
 from psycopg import Error as PsycopgError
 
 from jobqueue.connection_hygiene import drop_connection
@@ -22,14 +24,18 @@ _LOCK_TIMEOUT = "200ms"
 _LONGEST_PATIENCE = timedelta(seconds=30)
 #: Why a loop can't go on, though its connection is in order.
 READ_ONLY = "the server is read-only: a standby, or one that was replaced"
+#: A statement is prepared when it is asked once more than so often.
+_PREPARE_AFTER = 2
 #: A loop that has waited for so many times its patience can't be helped.
 _HOPELESS = 3
 
-# The second one frees what an unfinished transaction has locked, when nothing comes from us any more. The name is for
+# The third one frees what an unfinished transaction has locked, when nothing comes from us any more. No plan is kept:
+# one made while a table was small would be used until it is analysed, however long it has grown. The name is for
 # whoever looks into pg_stat_activity.
 _BOUNDS = """
 SELECT current_setting('transaction_read_only')::boolean,
        set_config('lock_timeout', %(lock)s, %(local)s),
+       set_config('plan_cache_mode', 'force_custom_plan', %(local)s),
        set_config('idle_in_transaction_session_timeout', %(patience)s, %(local)s),
        set_config('application_name', ltrim(current_setting('application_name') || ' jobqueue ' || %(who)s), %(local)s)
 """
@@ -50,6 +56,7 @@ class OwnSession:
         self._who = who
         self._patience = min(stale_after / 2, _LONGEST_PATIENCE)
         self._pooled = pooled
+        self._prepares = True
         self._known: Connection | None = None
         # What the loop is asking, by identity; None: nothing.
         self._asking: object | None = None
@@ -68,16 +75,23 @@ class OwnSession:
         connection.ensure_connection()
         if connection.connection is not self._known:
             if not self._pooled:
+                self._let_statements_be_prepared(connection.connection)
                 self._set_bounds(local=False)
             self._known = connection.connection
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin a transaction, in which our bounds hold."""
-        with transaction.atomic(self.using):
-            if self._pooled:
-                self._set_bounds(local=True)
-            yield
+        try:
+            with transaction.atomic(self.using):
+                if self._pooled:
+                    self._set_bounds(local=True)
+                yield
+        except NotSupportedError:
+            # A column has another type than when it was prepared: in a tenant that was migrated, or isn't yet.
+            self._prepares = False
+            drop_connection(self.using)
+            raise
 
     def bounded(self) -> AbstractContextManager[None]:
         """Let our bounds hold in a block that needs no transaction."""
@@ -97,6 +111,12 @@ class OwnSession:
     def rest(self) -> None:
         """Note that nothing is being asked for now."""
         self._asking = None
+
+    def _let_statements_be_prepared(self, session: Connection) -> None:
+        """Spare the server reading anew what is asked again and again; it plans each time all the same (_BOUNDS)."""
+        if self._prepares:
+            session.cursor_factory = cast("type[Cursor]", ServerBindingCursor)
+            session.prepare_threshold = _PREPARE_AFTER
 
     def _set_bounds(self, *, local: bool) -> None:
         patience = f"{self._patience.total_seconds() * 1000:.0f}ms"

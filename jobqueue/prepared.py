@@ -10,6 +10,9 @@ from django.db import connections
 from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 
+#: Stands for a limit, which Django writes into the text of a statement.
+ANY_LIMIT = 2_147_483_647
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -24,6 +27,10 @@ class Statement:
     def __init__(self, sql: str, parameters: tuple[Any, ...]) -> None:
         self._sql = sql
         self._parameters = parameters
+
+    def limited_to(self, rows: int) -> "Statement":
+        """Return the statement that reads so many rows where this one reads ``ANY_LIMIT``."""
+        return Statement(self._sql.replace(f"LIMIT {ANY_LIMIT}", f"LIMIT {rows}"), self._parameters)
 
     def run(self, using: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         """Run it with these values in its slots, and return the rows as the driver gives them."""

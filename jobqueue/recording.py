@@ -26,8 +26,8 @@ class Recorded:
 
     def tell(self) -> None:
         """Log it; to be called when the transaction has committed."""
+        events.succeeded(self.succeeded)
         for ending in self.succeeded:
-            events.succeeded(ending)
             if ending.failure:
                 events.raised_after_completion(ending)
         for ending, status in self.failed:

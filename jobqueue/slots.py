@@ -6,7 +6,12 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from jobqueue import events
-from jobqueue.connection_hygiene import close_connections, replace_ended_connections, reset_connections
+from jobqueue.connection_hygiene import (
+    close_connections,
+    close_left_behind,
+    replace_ended_connections,
+    reset_connections,
+)
 from jobqueue.exceptions import Cancelled
 from jobqueue.executor import Claim, Ending, Failure
 from jobqueue.runs import Run
@@ -101,13 +106,15 @@ class Slots:
             _wait_until_sure(claim)
             run = Run(claim, connections)
             self.timekeeper.watch(run)
-            replace_ended_connections()
+            if connections.any:
+                replace_ended_connections()
             ending = _unbegun(claim) if claim.lost else self._execute(run)
             # First the connections, then the report: a transaction that the handler left open may lock the job's row.
             if run.interrupted:
                 close_connections()  # who knows what the exception kept them from
-            else:
+            elif connections.any:
                 reset_connections()
+            close_left_behind()
             self.timekeeper.forget(run)
             if not run.settle():
                 break  # given up meanwhile, and replaced

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import InternalError, connections
@@ -12,39 +12,6 @@ from jobqueue.lanes import Due, Lane, Marks, shares
 from jobqueue.models import ProcessingJob
 from jobqueue.own_session import READ_ONLY
 from jobqueue.sign_of_life import LOCK_CLASS
-from jobqueue.specs import CheckedSpec
-
-# Why not bulk_create(ignore_conflicts=True): it doesn't say which rows it inserted, nor their ids.
-# Why not DO UPDATE: it would lock, and rewrite, the row of a job that may be running.
-# ON CONFLICT DO NOTHING waits for another transaction that is inserting the same key, and inserts if that rolls back.
-# It would also wait for one that has written to the known key's row, such as a handler's long one about its own job: so
-# a key that can be seen is left out before. OFFSET 0 makes that a look into the index for each key; without it the
-# planner may read the whole table instead.
-# The specs come as one JSON text, which costs a fraction of seven arrays; and the time of the statement, which all rows
-# share, as text, so that it is parsed once.
-_INSERT = """
-INSERT INTO processing_jobs
-    (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key)
-SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k
-FROM ROWS FROM (
-    json_to_recordset(%s::json) AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text)
-) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, position)
-WHERE {is_new}
-ORDER BY position
-ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-RETURNING id, idempotency_key, created_at::text
-"""
-_INSERT_KEYLESS = _INSERT.format(is_new="true")
-_INSERT_NEW = _INSERT.format(
-    is_new="k IS NULL OR NOT EXISTS (SELECT FROM processing_jobs WHERE idempotency_key = k OFFSET 0)"
-)
-
-# The one job that most callers enqueue: a third of the time that the server takes to plan the above.
-_INSERT_ONE = """
-INSERT INTO processing_jobs (job_type, queue_name, payload, priority, max_attempts, available_at)
-VALUES (%s, %s, %s::jsonb, %s, %s, coalesce(%s, statement_timestamp()))
-RETURNING id, idempotency_key, created_at::text
-"""
 
 # Why SQL: pg_locks is no model, and one statement has to judge many rows by the database's clock. A row whose lock
 # another transaction holds is skipped: somebody is just writing about it, so its holder lives.
@@ -106,39 +73,6 @@ SET status = 'succeeded', finished_at = statement_timestamp(), progress = 100, w
 WHERE id = ANY (ARRAY(SELECT id FROM free))
 RETURNING {_CLAIM_NAME}
 """  # noqa: S608 - made of constants
-
-
-@dataclass(frozen=True)
-class Inserted:
-    """What the database chose for new rows."""
-
-    #: Of each new row its id and key, in the order of the specs.
-    rows: list[tuple[int, str | None]]
-    #: When they were created; since when those are due that name no time.
-    now: datetime
-
-
-def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
-    """Insert one row per spec, in order; a spec whose key exists is left out of the answer."""
-    parameters: list[Any]
-    if any(checked.spec.idempotency_key is not None for checked in specs):
-        insert, parameters = _INSERT_NEW, [_as_json(specs)]
-    elif len(specs) > 1:
-        insert, parameters = _INSERT_KEYLESS, [_as_json(specs)]
-    else:
-        (one,) = specs
-        insert = _INSERT_ONE
-        parameters = [one.spec.job_type, one.spec.queue_name, one.payload_json, one.spec.priority]
-        parameters += [one.max_attempts, one.available_at]
-    with connections[using].cursor() as cursor:
-        cursor.execute(insert, parameters)
-        rows = cursor.fetchall()
-    now = datetime.fromisoformat(rows[0][2]).astimezone(UTC) if rows else datetime.min.replace(tzinfo=UTC)
-    return Inserted([row[:2] for row in rows], now)
-
-
-def _as_json(specs: Sequence[CheckedSpec]) -> str:
-    return f"[{','.join([checked.as_json() for checked in specs])}]"
 
 
 def complete_jobs(using: str, results: Iterable[tuple[str, str | None]]) -> set[str]:

@@ -24,6 +24,8 @@ class ThreadConnections:
         self.thread = threading.current_thread()
         self._opened: list[tuple[BaseDatabaseWrapper, Any]] = []
         self._cut = False
+        #: Whether there has ever been one, to whatever database.
+        self.any = False
         _current.connections = self
 
     def note(self, connection: BaseDatabaseWrapper) -> None:
@@ -56,8 +58,10 @@ class ThreadConnections:
 @receiver(connection_created, dispatch_uid="jobqueue.thread_connections")
 def _note(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
     connections: ThreadConnections | None = getattr(_current, "connections", None)
-    if connections is not None and connection.vendor == "postgresql":
-        connections.note(connection)
+    if connections is not None:
+        connections.any = True
+        if connection.vendor == "postgresql":
+            connections.note(connection)
 
 
 def _is_open(opened: tuple[BaseDatabaseWrapper, Any]) -> bool:

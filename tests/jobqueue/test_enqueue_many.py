@@ -5,11 +5,16 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from jobqueue.exceptions import InvalidJob
+from jobqueue.inserts import COPY_FROM
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
 from tests.jobqueue.jobs import Jobs, columns, row
+
+STORABLE_NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=100)
 
 
 def numbered(count: int, **options: Any) -> list[JobSpec]:
@@ -58,13 +63,28 @@ def test_known_keys_answer_with_the_existing_jobs_and_the_others_are_made(queue:
     assert made[2].status == "processing"
 
 
-@pytest.mark.parametrize("count", [1, 10, 500])
+@pytest.mark.parametrize(("count", "statements"), [(1, 1), (COPY_FROM - 1, 1), (COPY_FROM, 2), (500, 2)])
 def test_the_number_of_statements_does_not_grow_with_the_batch(
-    queue: Queue, count: int, django_assert_num_queries: Any
+    queue: Queue, count: int, statements: int, django_assert_num_queries: Any
 ) -> None:
     savepoint_and_release = 2
-    with django_assert_num_queries(1 + savepoint_and_release):
+    with django_assert_num_queries(statements + savepoint_and_release):
         queue.enqueue_many(numbered(count))
+
+
+@given(name=STORABLE_NAMES, text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+@example(name="\\.", text="\\.\n\t\r\\N")
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_large_batch_stores_what_a_small_one_does(queue: Queue, name: str, text: str) -> None:
+    due = datetime(2030, 5, 1, 12, tzinfo=UTC)
+    spec = JobSpec(name, {"text": [text, None, 1.5]}, None, name, -7, due, 3)
+
+    (alone,) = queue.enqueue_many([spec])
+    many = queue.enqueue_many([spec] * COPY_FROM)
+
+    expected = columns(alone) | {"id": many[-1].pk, "created_at": many[-1].created_at}
+    assert columns(many[-1]) == expected
+    assert all(getattr(many[-1], column) == value for column, value in expected.items())
 
 
 @pytest.mark.parametrize("count", [1, 10, 500])

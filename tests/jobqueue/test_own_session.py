@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import NotSupportedError, OperationalError, connection
 
 from jobqueue.own_session import LOOK_SECONDS, OwnSession
 
@@ -75,3 +75,53 @@ def test_a_loop_that_asks_anew_or_rests_is_left_alone(session: OwnSession) -> No
     assert all(look(session, 10 * LOOKS_UNTIL_CUT))
 
     assert setting("lock_timeout") == "200ms"
+
+
+def test_what_is_asked_often_is_prepared_and_planned_each_time(session: OwnSession) -> None:
+    session.prepare()
+    for number in range(5):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s::int", [number])
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement = 'SELECT $1::int'"
+        )
+        generic, custom = cursor.fetchone()
+    assert generic == 0 < custom
+
+
+def test_behind_a_pooler_nothing_is_prepared() -> None:
+    connection.close()
+    pooled = OwnSession("default", "a loop", STALE_AFTER, pooled=True)
+    pooled.prepare()
+    for number in range(5):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s::int", [number])
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone() == (0,)
+
+
+def test_a_column_of_another_type_costs_one_refusal(session: OwnSession) -> None:
+    """As where the same statement meets a tenant that is migrated and one that isn't."""
+
+    def ask(schema: str) -> None:
+        session.prepare()
+        with session.transaction(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('search_path', %s, true)", [schema])
+            cursor.execute("SELECT relkind FROM pg_class WHERE relname = %s", ["pg_class"])
+
+    for _ in range(5):
+        ask("pg_catalog")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA another CREATE TABLE pg_class (relkind text, relname text)")
+    try:
+        with pytest.raises(NotSupportedError):
+            ask("another, pg_catalog")
+        for schema in ("another, pg_catalog", "pg_catalog") * 5:
+            ask(schema)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP SCHEMA another CASCADE")

@@ -153,3 +153,7 @@ class TenantCursor(CursorWrapper):
 
 class TenantDebugCursor(TenantCursor, postgresql.CursorDebugWrapper):
     """The same, and it logs its statements."""
+
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        self._enter_schema()
+        return postgresql.CursorDebugWrapper.copy(self, *args, **kwargs)

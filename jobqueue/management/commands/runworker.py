@@ -1,6 +1,7 @@
 """``manage.py runworker``: serve jobs until told to stop."""
 
 import atexit
+import gc
 import os
 import signal
 import socket
@@ -110,6 +111,7 @@ class Command(BaseCommand):
             max_memory_bytes=max_memory_bytes,
             health_file=HealthFile(options["health_file"]) if options["health_file"] else None,
         )
+        gc.freeze()  # what has been loaded stays: the collector needn't look through it again and again
         try:
             status = worker.run()
         except NoForkServer as error:
