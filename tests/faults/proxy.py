@@ -12,6 +12,10 @@ _LOOK_SECONDS = 0.05
 #: What PostgreSQL says once when a session begins: its backend's process id, and a key to cancel with.
 _BACKEND_KEY_DATA = re.compile(rb"K\x00\x00\x00\x0c(.{4}).{4}", re.DOTALL)
 
+#: How a client has a statement prepared under a name, and runs it by that name.
+_PARSE = re.compile(rb"P.{4}(_pg3_\w+)\x00([^\x00]*)\x00", re.DOTALL)
+_BIND = re.compile(rb"B.{4}[^\x00]*\x00(_pg3_\w+)\x00", re.DOTALL)
+
 
 @dataclass
 class Trigger:
@@ -38,6 +42,12 @@ class Link:
         self.backend_pid: int | None = None
         #: The triggers whose time comes with their text.
         self.armed: list[Trigger] = []
+        self._prepared: dict[bytes, bytes] = {}
+
+    def texts(self, data: bytes) -> bytes:
+        """Return what the client says with the text of the prepared statements that it runs."""
+        self._prepared |= dict(_PARSE.findall(data))
+        return data + b"".join(self._prepared.get(name, b"") for name in _BIND.findall(data))
 
 
 class FaultyConnection:
@@ -141,8 +151,9 @@ class FaultyConnection:
         if self.mode == "say":
             link.client.sendall(self.said)
             return False
-        link.armed += [each for each in self._triggers if each.after in data and each not in link.armed]
-        trigger = next((each for each in self._triggers if each.text in data and each in link.armed), None)
+        said = link.texts(data)
+        link.armed += [each for each in self._triggers if each.after in said and each not in link.armed]
+        trigger = next((each for each in self._triggers if each.text in said and each in link.armed), None)
         if trigger:
             with suppress(ValueError):  # another connection was quicker, or it was forgotten
                 self._triggers.remove(trigger)

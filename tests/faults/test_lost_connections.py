@@ -16,10 +16,10 @@ from tests.jobqueue.workers import BothTenants, Twins
 # What the queue's statements are known by.
 ENQUEUE, CLAIM, COMPLETE, FAIL, RELEASE = (
     b"INSERT INTO processing_jobs",
-    b'"attempts" + 1',
+    b'"attempts" + ',
     b"SET status = 'succeeded'",
     b'"last_error" = ',
-    b'"attempts" - 1',
+    b'"attempts" - ',
 )
 
 
