@@ -251,7 +251,7 @@ _KNOWN: dict[str, Any] = {
 }
 _READ = (
     *("id", "job_type", "queue_name", "priority", "attempts", "max_attempts", "worker_deaths"),
-    *("idempotency_key", "last_error"),
+    *("idempotency_key", "last_error", "traceparent"),
 )
 # As text, which Python's own readers take apart in a fraction of the time.
 _READ_AS_TEXT = {

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
@@ -49,6 +50,8 @@ class JobQueueSettings:
     caps: Mapping[str, int] = field(default_factory=dict)
     #: In how long the fleet looks into every tenant once, whatever the ledger says.
     sweep_interval: timedelta = timedelta(minutes=30)
+    #: Whether enqueueing and handlers have spans of OpenTelemetry.
+    tracing: bool = False
 
     def __post_init__(self) -> None:
         for name in ("stale_lock_after", "poll_interval", "shutdown_grace", "sweep_interval"):
@@ -58,7 +61,7 @@ class JobQueueSettings:
                 self._demand(name, timedelta, above=timedelta(0))
         for name in ("max_attempts", "payload_max_bytes"):
             self._demand(name, int, above=0)
-        for name in ("listen", "prefetch"):
+        for name in ("listen", "prefetch", "tracing"):
             if not isinstance(getattr(self, name), bool):
                 raise ImproperlyConfigured(
                     f"JOBQUEUE[{name.upper()!r}] is {getattr(self, name)!r}: give True or False."
@@ -69,6 +72,13 @@ class JobQueueSettings:
 
         for name in ("weights", "caps"):
             self._demand_numbers(name)
+        self._demand_package()
+
+    def _demand_package(self) -> None:
+        if self.tracing and find_spec("opentelemetry") is None:
+            raise ImproperlyConfigured(
+                "JOBQUEUE['TRACING'] needs the package opentelemetry-api: pip install 'jobqueue[opentelemetry]'."
+            )
 
     def _demand_numbers(self, name: str) -> None:
         for tenant, number in getattr(self, name).items():

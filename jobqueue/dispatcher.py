@@ -14,7 +14,7 @@ from jobqueue.claimer import Claimer
 from jobqueue.claims import Claimed
 from jobqueue.conf import conf
 from jobqueue.connection_hygiene import close_connections, drop_connection
-from jobqueue.executor import Claim, Ending, execute
+from jobqueue.executor import Claim, Ending, execute, traced
 from jobqueue.giving_back import release
 from jobqueue.holdings import Holdings
 from jobqueue.isolation import ForkServer
@@ -385,8 +385,8 @@ class Dispatcher:
     def _execute(self, run: Run) -> Ending:
         if run.isolated:
             close_connections()  # the child opens its own
-            return self._fork_server.execute(run)
-        return execute(run.claim, self._queue, self._tenants, run.call)
+            return traced(run.claim, partial(self._fork_server.execute, run))
+        return traced(run.claim, partial(execute, run.claim, self._queue, self._tenants, run.call))
 
     def _report(self, ending: Ending) -> None:
         """Called from a slot's thread. Rings once when the threads will soon have nothing to do."""

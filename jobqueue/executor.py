@@ -6,7 +6,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from jobqueue import handlers
+from jobqueue import handlers, tracing
 from jobqueue.error_text import describe
 from jobqueue.exceptions import DeadLetter
 from jobqueue.handlers import HandlerFunction, JobContext
@@ -75,6 +75,17 @@ def execute(claim: Claim, queue: Queue, tenants: TenantSource, call: Caller) -> 
     except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of a handler are its failures
         return Ending(claim, time.monotonic() - started, failure=Failure.of(error))
     return Ending(claim, time.monotonic() - started, result=result)
+
+
+def traced(claim: Claim, run: Callable[[], Ending]) -> Ending:
+    """Run an attempt inside its span, if there are spans."""
+    if not tracing.is_on():
+        return run()
+    with tracing.processing(claim.job, claim.tenant) as attempt:
+        ending = run()
+        if ending.failure:
+            attempt.failed(ending.failure.kind)
+    return ending
 
 
 def _call(claim: Claim, queue: Queue, tenants: TenantSource, call: Caller) -> Any:

@@ -70,6 +70,7 @@ def _insert(using: str, specs: Sequence[CheckedSpec], positions: Sequence[int]) 
 
 
 _NEW: dict[str, Any] = dict.fromkeys(field.attname for field in ProcessingJob._meta.concrete_fields)
+del _NEW["traceparent"]  # read from the row if somebody asks
 _NEW |= {"status": JobStatus.PENDING.value, "attempts": 0, "worker_deaths": 0, "last_error": "", "created": True}
 
 

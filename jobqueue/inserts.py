@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connections
 
 from jobqueue.specs import CheckedSpec
+from jobqueue.tracing import traceparent
 
 # Why not bulk_create(ignore_conflicts=True): it doesn't say which rows it inserted, nor their ids.
 # Why not DO UPDATE: it would lock, and rewrite, the row of a job that may be running.
@@ -21,8 +22,8 @@ from jobqueue.specs import CheckedSpec
 # share, as text, so that it is parsed once.
 _INSERT = """
 INSERT INTO processing_jobs
-    (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key)
-SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k
+    (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key, traceparent)
+SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k, %s
 FROM ROWS FROM (
     json_to_recordset(%s::json) AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text)
 ) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, position)
@@ -38,8 +39,8 @@ _INSERT_NEW = _INSERT.format(
 
 # The one job that most callers enqueue: a third of the time that the server takes to plan the above.
 _INSERT_ONE = """
-INSERT INTO processing_jobs (job_type, queue_name, payload, priority, max_attempts, available_at)
-VALUES (%s, %s, %s::jsonb, %s, %s, coalesce(%s, statement_timestamp()))
+INSERT INTO processing_jobs (job_type, queue_name, payload, priority, max_attempts, available_at, traceparent)
+VALUES (%s, %s, %s::jsonb, %s, %s, coalesce(%s, statement_timestamp()), %s)
 RETURNING id, idempotency_key, created_at::text
 """
 
@@ -51,7 +52,9 @@ FROM (SELECT pg_get_serial_sequence('processing_jobs', 'id')::regclass AS sequen
      generate_series(1, %s)
 """
 _COPY = """
-COPY processing_jobs (id, job_type, queue_name, payload, priority, max_attempts, available_at, created_at) FROM STDIN
+COPY processing_jobs
+    (id, job_type, queue_name, payload, priority, max_attempts, available_at, created_at, traceparent)
+FROM STDIN
 """
 #: From how many rows on drawing first pays.
 COPY_FROM = 20
@@ -72,15 +75,15 @@ class Inserted:
 def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
     """Insert one row per spec, in order; a spec whose key exists is left out of the answer."""
     if any(checked.spec.idempotency_key is not None for checked in specs):
-        return _insert(using, _INSERT_NEW, [_as_json(specs)])
+        return _insert(using, _INSERT_NEW, [traceparent(), _as_json(specs)])
     if len(specs) >= COPY_FROM:
         return _copy(using, specs)
     if len(specs) > 1:
-        return _insert(using, _INSERT_KEYLESS, [_as_json(specs)])
+        return _insert(using, _INSERT_KEYLESS, [traceparent(), _as_json(specs)])
     (one,) = specs
     spec = one.spec
     columns = [spec.job_type, spec.queue_name, one.payload_json, spec.priority, one.max_attempts, one.available_at]
-    return _insert(using, _INSERT_ONE, columns)
+    return _insert(using, _INSERT_ONE, [*columns, traceparent()])
 
 
 def _insert(using: str, statement: str, parameters: list[Any]) -> Inserted:
@@ -106,13 +109,14 @@ def _copy(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
 
 def _lines(ids: Sequence[str], specs: Sequence[CheckedSpec], now: str) -> Iterator[str]:
     """Yield each row as COPY reads it: columns between tabs, with a backslash before what isn't meant so."""
+    span = traceparent() or "\\N"
     for pk, checked in zip(ids, specs, strict=True):
         spec = checked.spec
         at = now if checked.available_at is None else checked.available_at.isoformat()
         payload = checked.payload_json.replace("\\", "\\\\")  # the only such character that JSON leaves in a text
         yield (
             f"{pk}\t{_escaped(spec.job_type)}\t{_escaped(spec.queue_name)}\t{payload}\t"
-            f"{spec.priority:d}\t{checked.max_attempts:d}\t{at}\t{now}\n"
+            f"{spec.priority:d}\t{checked.max_attempts:d}\t{at}\t{now}\t{span}\n"
         )
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from jobqueue import tracing
 from jobqueue.conf import conf
 from jobqueue.connection_hygiene import close_connections
 from jobqueue.exceptions import SoftTimeLimit
@@ -53,6 +54,8 @@ class Request:
     killed_at: float | None
     memory_limit_bytes: int | None
     cpu_seconds: float | None
+    #: Of the span that the handler's are to stand in.
+    traceparent: str | None
 
 
 def live(channel: socket.socket, parent: int) -> None:
@@ -69,10 +72,12 @@ def live(channel: socket.socket, parent: int) -> None:
     _confine(request, channel)
     connection_created.connect(_be_missed, weak=False)
     call = _Alarm(request.soft_at)
-    ending = execute(Claim(request.tenant, request.job), Queue(request.using), tenant_source(), call)
+    with tracing.inside(request.traceparent):
+        ending = execute(Claim(request.tenant, request.job), Queue(request.using), tenant_source(), call)
     faulthandler.cancel_dump_traceback_later()
     resource.setrlimit(resource.RLIMIT_DATA, (resource.getrlimit(resource.RLIMIT_DATA)[1],) * 2)
     close_connections()  # before the answer: an open transaction may have the job's row locked
+    tracing.flush()
     channel.sendall(request.mark + _answer(ending))
     with contextlib.suppress(Exception):
         logging.shutdown()

@@ -22,6 +22,7 @@ from jobqueue.executor import Ending, Failure
 from jobqueue.fork_server import NOT_FORKED, NUMBER
 from jobqueue.isolated_child import Request
 from jobqueue.runs import Run
+from jobqueue.tracing import traceparent
 
 #: Room for the largest result, the text of an error, and what a crash prints.
 _ANSWER_MAX_BYTES = 4 * 2**20
@@ -232,6 +233,7 @@ def _request(run: Run, using: str) -> Request:
         killed_at=_moment(run.began + limits.seconds),
         memory_limit_bytes=limits.memory_limit_bytes,
         cpu_seconds=limits.cpu_limit.total_seconds() if limits.cpu_limit else None,
+        traceparent=traceparent(),
     )
 
 

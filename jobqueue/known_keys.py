@@ -10,6 +10,7 @@ from jobqueue.exceptions import KeyTaken
 from jobqueue.models import ProcessingJob
 from jobqueue.specs import CheckedSpec
 from jobqueue.states import FINAL, JobStatus
+from jobqueue.tracing import traceparent
 from jobqueue.wakeup import wake_after_commit
 
 _LATER = timedelta(days=1_000)
@@ -54,6 +55,7 @@ def _replaced(using: str, job: ProcessingJob, checked: CheckedSpec) -> Processin
         "worker_deaths": 0,
         "last_error": "",
         "history": [],
+        "traceparent": traceparent(),
     }
     rows = ProcessingJob.objects.using(using).filter(
         pk=job.pk, status=JobStatus.PENDING, idempotency_key=job.idempotency_key

@@ -15,6 +15,7 @@ IDEMPOTENCY_KEY_MAX_LENGTH = 255
 WORKER_NAME_MAX_LENGTH = 200
 MAX_ATTEMPTS_LIMIT = 10_000
 TIMETABLE_MAX_LENGTH = 200
+TRACEPARENT_MAX_LENGTH = 55
 #: A job whose workers died this often in a row runs alone in its process.
 RUN_ALONE_AFTER_DEATHS = 2
 
@@ -50,6 +51,8 @@ class ProcessingJob(models.Model):
     result = models.JSONField(null=True)
     last_error = models.TextField(db_default="")
     history = models.JSONField(db_default=[], help_text="the last attempts, oldest first")
+    # The span in which it was enqueued, as W3C's trace context writes it.
+    traceparent = models.CharField(max_length=TRACEPARENT_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none
 
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, help_text="of the latest attempt")

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
 from django.db.models.functions import Now
 
-from jobqueue import backoff, claims, completions, dead_letters, fence, handlers, maintenance
+from jobqueue import backoff, claims, completions, dead_letters, fence, handlers, maintenance, tracing
 from jobqueue.claims import UNLOCKED, Wanted
 from jobqueue.completions import Completed
 from jobqueue.conf import conf
@@ -20,7 +20,7 @@ from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
 from jobqueue.key_policy import IfKnown
 from jobqueue.models import NAME_MAX_LENGTH, WORKER_NAME_MAX_LENGTH, PausedQueue, ProcessingJob
-from jobqueue.specs import JobSpec, check_integer, check_names, check_text
+from jobqueue.specs import CheckedSpec, JobSpec, check_integer, check_names, check_text
 from jobqueue.statements import dead_workers_suspected
 from jobqueue.states import JobStatus, Outcome
 from jobqueue.wakeup import tell_cancelled_after_commit, wake_after_commit
@@ -95,7 +95,10 @@ class Queue:
             job_type, payload, idempotency_key, queue_name, priority, available_at, max_attempts, if_known,
             key_while_active,
         )  # fmt: skip
-        return insert_or_find(self.using, [spec.checked()])[0]
+        with tracing.enqueueing([spec]) as sent:
+            jobs = insert_or_find(self.using, [spec.checked()])
+            sent.is_about(jobs)
+        return jobs[0]
 
     def enqueue_many(self, specs: Iterable[JobSpec]) -> list[ProcessingJob]:
         """Add many jobs by a constant number of statements, all or none.
@@ -107,14 +110,13 @@ class Queue:
             InvalidJob: As for ``enqueue``; the message names the spec by its position, from 0.
             KeyTaken: As for ``enqueue``; none is added.
         """
-        checked = []
-        for position, spec in enumerate(specs):
-            try:
-                checked.append(spec.checked())
-            except InvalidJob as error:
-                raise InvalidJob(f"Job {position}: {error}") from None
-        with transaction.atomic(self.using):
-            return insert_or_find(self.using, checked)
+        specs = list(specs)
+        with tracing.enqueueing(specs) as sent:
+            checked = _all_checked(specs)
+            with transaction.atomic(self.using):
+                jobs = insert_or_find(self.using, checked)
+            sent.is_about(jobs)
+        return jobs
 
     # Taking jobs out
 
@@ -441,6 +443,16 @@ class Queue:
 
     def _jobs(self) -> QuerySet[ProcessingJob]:
         return ProcessingJob.objects.using(self.using)
+
+
+def _all_checked(specs: Sequence[JobSpec]) -> list[CheckedSpec]:
+    checked = []
+    for position, spec in enumerate(specs):
+        try:
+            checked.append(spec.checked())
+        except InvalidJob as error:
+            raise InvalidJob(f"Job {position}: {error}") from None
+    return checked
 
 
 def _one(job_id: int, decided: Decided) -> None:

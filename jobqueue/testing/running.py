@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from django.db import connections, transaction
 from django.db.models import F
@@ -9,7 +10,7 @@ from psycopg.pq import TransactionStatus
 
 from jobqueue import handlers
 from jobqueue.error_text import summary
-from jobqueue.executor import Claim, Ending, execute
+from jobqueue.executor import Claim, Ending, execute, traced
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.recording import record
@@ -75,7 +76,7 @@ def _run(queue: Queue, job: ProcessingJob) -> Ending:
     connection = connections[queue.using]
     claim = Claim(current_tenant(), job)
     point = connection.savepoint() if connection.in_atomic_block else None
-    ending = execute(claim, queue, tenant_source(), lambda function, context: function(context))
+    ending = traced(claim, partial(execute, claim, queue, tenant_source(), lambda function, context: function(context)))
     if point is not None:
         broken = connection.connection.info.transaction_status == TransactionStatus.INERROR
         if broken or connection.needs_rollback:

@@ -30,3 +30,9 @@ JOBQUEUE: dict[str, Any] = _BASE | {
 }
 if "JOBQUEUE_TEST_LISTEN" in os.environ:
     JOBQUEUE["LISTEN"] = os.environ["JOBQUEUE_TEST_LISTEN"] == "yes"
+
+if "JOBQUEUE_TEST_SPANS" in os.environ:  # a file
+    from tests.testjobs.spans import write_spans
+
+    write_spans(os.environ["JOBQUEUE_TEST_SPANS"])
+    JOBQUEUE["TRACING"] = True

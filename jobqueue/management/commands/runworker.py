@@ -14,7 +14,7 @@ from django.core.checks.registry import registry
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from jobqueue import events
+from jobqueue import events, tracing
 from jobqueue.conf import conf
 from jobqueue.first_process import go_on_in_a_child_if_first
 from jobqueue.handlers import registered
@@ -119,6 +119,7 @@ class Command(BaseCommand):
         events.stopped(service)
         if worker.left_running:
             end_programs()
+            tracing.flush()
             self.stdout.flush()
             os._exit(status)  # handlers still run; their jobs have been given back
         if status:
