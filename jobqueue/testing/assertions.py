@@ -41,7 +41,8 @@ def assert_enqueued(
     if not jobs or (times is not None and len(jobs) != times):
         demand = "at least one" if times is None else times
         raise AssertionError(
-            f"Enqueued {len(jobs)} times instead of {demand}: {_described(what, payload, columns)}\n{_instead()}"
+            f"Enqueued {len(jobs)} times instead of {demand}: {_described(what, payload, columns)}\n"
+            f"{what_is_in_the_queue()}"
         )
     return jobs[-1]
 
@@ -75,7 +76,8 @@ def _described(what: Any, payload: dict[str, Any] | None, columns: dict[str, Any
     return ", ".join(parts)
 
 
-def _instead() -> str:
+def what_is_in_the_queue() -> str:
+    """Return what a message says about it: its newest jobs."""
     jobs = list(ProcessingJob.objects.order_by("-id")[: _SHOWN + 1])
     return f"What is in the queue:\n{_listed(jobs)}" if jobs else "The queue is empty."
 

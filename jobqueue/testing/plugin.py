@@ -20,3 +20,15 @@ def immediate_jobs(db: None) -> Iterator[Any]:
     """Run each job as soon as it is enqueued, all through the test."""
     with testing.immediate():
         yield
+
+
+@pytest.fixture
+def queue_clock(db: None) -> testing.QueueClock:
+    """A ``jobqueue.testing.QueueClock`` that starts with the test."""
+    return testing.QueueClock()
+
+
+@pytest.fixture
+def crash_worker(db: None) -> Callable[..., ProcessingJob]:
+    """``jobqueue.testing.crash_worker``, with the test's database."""
+    return testing.crash_worker

@@ -1,11 +1,9 @@
 """Run what is due the way a worker does, in the test's own thread and transaction."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from django.db import connections, transaction
-from django.db.models import F
 from psycopg.pq import TransactionStatus
 
 from jobqueue import handlers
@@ -14,7 +12,6 @@ from jobqueue.executor import Claim, Ending, execute, traced
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.recording import record
-from jobqueue.states import JobStatus
 from jobqueue.tenant_source import current_tenant, tenant_source
 
 WORKER = "test"
@@ -58,21 +55,19 @@ def run_jobs(
     while jobs := queue.dequeue_many(WORKER, 1, types, queue_names):
         if len(endings) == at_most:
             raise AssertionError(f"{at_most} jobs have run and more are due: does {jobs[0]} enqueue itself?")
-        endings.append(_run(queue, jobs[0]))
+        ending = attempt(queue, jobs[0])
+        with transaction.atomic(using):
+            record(queue, [ending])
+        endings.append(ending)
     failures = [ending for ending in endings if ending.failure]
     rows = ProcessingJob.objects.using(using).in_bulk([ending.claim.job.pk for ending in endings])
     if failures and not allow_failures:
-        raise JobsFailed(_told(failures, rows))
+        raise JobsFailed(told(failures, rows))
     return [rows[ending.claim.job.pk] for ending in endings if ending.claim.job.pk in rows]
 
 
-def let_pass(duration: timedelta, *, using: str = "default") -> None:
-    """Make the waiting jobs of the active tenant due earlier, as if so much time had passed."""
-    waiting = ProcessingJob.objects.using(using).filter(status=JobStatus.PENDING)
-    waiting.update(available_at=F("available_at") - duration)
-
-
-def _run(queue: Queue, job: ProcessingJob) -> Ending:
+def attempt(queue: Queue, job: ProcessingJob) -> Ending:
+    """Run a claimed job, without a word about its end in its row."""
     connection = connections[queue.using]
     claim = Claim(current_tenant(), job)
     point = connection.savepoint() if connection.in_atomic_block else None
@@ -83,12 +78,11 @@ def _run(queue: Queue, job: ProcessingJob) -> Ending:
             connection.needs_rollback = False
             connection.savepoint_rollback(point)
         connection.savepoint_commit(point)
-    with transaction.atomic(queue.using):
-        record(queue, [ending])
     return ending
 
 
-def _told(failures: Sequence[Ending], rows: dict[int, ProcessingJob]) -> str:
+def told(failures: Sequence[Ending], rows: Mapping[int, ProcessingJob]) -> str:
+    """Return what is said about failed attempts, given the rows of their jobs that there still are."""
     lines = [f"{len(failures)} of the jobs failed; allow_failures=True if they should."]
     for ending in failures:
         job, failure = ending.claim.job, ending.failure
