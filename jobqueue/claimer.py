@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection
 from functools import partial
 from uuid import UUID, uuid4
 
-from django.db import connections
-
 from jobqueue import claims
 from jobqueue.claims import Claimed, Wanted
 from jobqueue.holdings import Holdings
@@ -84,7 +82,6 @@ class Claimer:
             Exception: Whatever is wrong with the tenant or the database; nothing is claimed then, as far as is known.
         """
         token = uuid4()
-        server_process = connections[self._session.using].connection.info.backend_pid
         try:
             with self._tenants.use(tenant), self._session.transaction():
                 uncertain = self._undo_uncertain(tenant)
@@ -94,7 +91,7 @@ class Claimer:
         except WEATHER as error:
             self._marks.pop(tenant, None)
             if limit and not is_of_one_tenant(error):
-                self._uncertain.setdefault(tenant, []).append((token, server_process))
+                self._uncertain.setdefault(tenant, []).append((token, self._session.server_process))
             raise
         except Exception:
             self._marks.pop(tenant, None)

@@ -33,7 +33,7 @@ _HOPELESS = 3
 # one made while a table was small would be used until it is analysed, however long it has grown. The name is for
 # whoever looks into pg_stat_activity.
 _BOUNDS = """
-SELECT current_setting('transaction_read_only')::boolean,
+SELECT current_setting('transaction_read_only')::boolean, pg_backend_pid(),
        set_config('lock_timeout', %(lock)s, %(local)s),
        set_config('plan_cache_mode', 'force_custom_plan', %(local)s),
        set_config('idle_in_transaction_session_timeout', %(patience)s, %(local)s),
@@ -57,6 +57,8 @@ class OwnSession:
         self._patience = min(stale_after / 2, _LONGEST_PATIENCE)
         self._pooled = pooled
         self._prepares = True
+        #: Of PostgreSQL, which has our latest transaction; a pooler tells a number of its own.
+        self.server_process = 0
         self._known: Connection | None = None
         # What the loop is asking, by identity; None: nothing.
         self._asking: object | None = None
@@ -122,7 +124,7 @@ class OwnSession:
         patience = f"{self._patience.total_seconds() * 1000:.0f}ms"
         with connections[self.using].cursor() as cursor:
             cursor.execute(_BOUNDS, {"lock": _LOCK_TIMEOUT, "patience": patience, "who": self._who, "local": local})
-            read_only, *_ = cursor.fetchone()
+            read_only, self.server_process, *_ = cursor.fetchone()
         if read_only:
             raise InternalError(READ_ONLY)
 

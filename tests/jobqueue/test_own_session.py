@@ -91,6 +91,16 @@ def test_what_is_asked_often_is_prepared_and_planned_each_time(session: OwnSessi
     assert generic == 0 < custom
 
 
+@pytest.mark.parametrize("pooled", [False, True])
+def test_it_knows_which_process_of_the_server_has_its_transaction(pooled: bool) -> None:
+    connection.close()
+    session = OwnSession("default", "a loop", STALE_AFTER, pooled=pooled)
+    session.prepare()
+    with session.transaction(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        assert cursor.fetchone() == (session.server_process,)
+
+
 def test_behind_a_pooler_nothing_is_prepared() -> None:
     connection.close()
     pooled = OwnSession("default", "a loop", STALE_AFTER, pooled=True)
