@@ -8,6 +8,8 @@ UNSTORABLE = "unstorable_result"
 RESULT_MAX_BYTES = 2**20
 #: Far below Python's recursion limit: what is stored must be readable from any depth of the stack.
 MAX_DEPTH = 100
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_CONTAINERS = (dict, list, tuple)
 
 
 class NotStorable(ValueError):
@@ -23,7 +25,7 @@ def encode(value: Any, *, max_bytes: int) -> str:
     """
     try:
         _refuse_what_json_would_rewrite(value, MAX_DEPTH)
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _ENCODER.encode(value)
         size = len(text.encode())
     except RecursionError:
         raise NotStorable("it is nested too deeply or contains itself") from None
@@ -59,7 +61,7 @@ def storable_result_json(value: Any) -> str | None:
 
 def _refuse_what_json_would_rewrite(value: Any, levels: int) -> None:
     """Refuse keys that aren't text, and more than ``levels`` of objects and arrays inside each other."""
-    if not isinstance(value, dict | list | tuple):
+    if not isinstance(value, _CONTAINERS):
         return
     if levels == 0:
         raise RecursionError
@@ -68,7 +70,8 @@ def _refuse_what_json_would_rewrite(value: Any, levels: int) -> None:
             if not isinstance(key, str):
                 raise TypeError(f"the key {key!r} is no text")
     for item in value.values() if isinstance(value, dict) else value:
-        _refuse_what_json_would_rewrite(item, levels - 1)
+        if isinstance(item, _CONTAINERS):
+            _refuse_what_json_would_rewrite(item, levels - 1)
 
 
 def _texts(value: Any) -> str:

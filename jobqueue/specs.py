@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from json.encoder import encode_basestring as _json_text
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobqueue import handlers, key_policy
 from jobqueue.conf import conf
@@ -74,8 +74,7 @@ class JobSpec:
             raise InvalidJob("available_at is out of range in UTC.") from None
 
 
-@dataclass(frozen=True)
-class CheckedSpec:
+class CheckedSpec(NamedTuple):
     """A spec that the table will take."""
 
     spec: JobSpec
@@ -102,6 +101,8 @@ def check_text(name: str, value: object, max_length: int) -> None:
         raise InvalidJob(f"{name} has {len(value)} characters; it must have 1 to {max_length}.")
     if "\0" in value:
         raise InvalidJob(f"{name} contains the character U+0000 (NUL), which PostgreSQL can't store.")
+    if value.isascii():
+        return
     try:
         value.encode()
     except UnicodeEncodeError:
