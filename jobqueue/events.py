@@ -16,6 +16,9 @@ from jobqueue.signals import worker_started
 
 logger = logging.getLogger("jobqueue.worker")
 
+#: What PostgreSQL calls a table and a column that it doesn't have.
+_OTHER_TABLES = ("42P01", "42703")
+
 
 def started(service: Service) -> None:
     """A worker begins to serve: what, and by which settings."""
@@ -169,7 +172,10 @@ def _in(tenant: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0]
+    text = str(error).strip().split("\n", 1)[0]
+    if getattr(error.__cause__, "sqlstate", None) in _OTHER_TABLES:
+        text += " (is a migration due? manage.py migrate --check)"
+    return text
 
 
 def _about(level: int, event: str, claim: Claim, then: str = "", **facts: Any) -> None:

@@ -73,6 +73,7 @@ def test_a_tenant_whose_jobs_vanish_while_one_runs_does_not_cost_the_others_thei
     (tmp_path / "go").touch()
 
     running.become("succeeded")
+    assert any("manage.py migrate --check" in worker.output for worker in workers)  # where to look
     assert running.are(attempts=1)
     assert both.runs(running) == [1, 1]
     both.a_canary_passes()
