@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import connections
 from django.db.backends.postgresql.base import ServerBindingCursor
-from psycopg import Connection
+from psycopg import Connection, Cursor
 
 #: For psycopg, which prepares nothing without one. What others ask isn't to be prepared, however often they ask.
 _NEVER_BY_ITSELF = 2**31 - 1
@@ -48,6 +48,6 @@ def preparing_cursor(using: str) -> Iterator[Any]:
         yield cursor
 
 
-class _PreparingCursor(ServerBindingCursor):
+class _PreparingCursor(ServerBindingCursor, Cursor[Any]):
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         return super().execute(query, params, **{**options, "prepare": True})
