@@ -31,11 +31,14 @@ def learn(using: str, server_process: int) -> None:
 
 @contextmanager
 def preparing_cursor(using: str) -> Iterator[Any]:
-    """Yield a cursor of Django's that has its statements prepared, if it may; else one like any other."""
+    """Yield a cursor of Django's that has its statements prepared, if it may; else one like any other.
+
+    So it is where statements are logged: of one that is prepared Django doesn't know the text with its values.
+    """
     wrapper = connections[using]
     wrapper.ensure_connection()
     connection: Any = wrapper.connection
-    if not _is_direct.get(connection):
+    if wrapper.queries_logged or not _is_direct.get(connection):
         with wrapper.cursor() as cursor:
             yield cursor
         return

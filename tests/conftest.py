@@ -18,6 +18,7 @@ from psycopg.sql import SQL, Identifier
 from dms_project.tenancy import use
 from scripts.postgres import escaped
 from tests.parallel import (  # noqa: F401 - hooks
+    pytest_collection_finish,
     pytest_collection_modifyitems,
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
