@@ -25,8 +25,6 @@ _SHORTEST_WAIT = 0.1
 _NEW_SECONDS = 60.0
 #: In how many tenants one turn looks: each costs the connection's backend the catalogue of its schema.
 _BATCH = 100
-#: A connection that is needed again so soon is kept.
-_KEEP_SECONDS = 2.0
 
 
 class Scheduler:
@@ -63,7 +61,7 @@ class Scheduler:
                 self.session.prepare()
                 wait = self._turn()
                 weather.good()
-                if wait > _KEEP_SECONDS or not wait:  # in the latter case it has been in many tenants
+                if not wait:  # it has been in many tenants, whose catalogue the backend remembers
                     drop_connection(self._queue.using)
             except DatabaseError as error:
                 wait = weather.bad(error)
