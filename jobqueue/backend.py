@@ -86,6 +86,8 @@ class PostgresBackend(BaseTaskBackend):
             max_attempts=getattr(task, "max_attempts", None),
             if_known=getattr(task, "if_known", "return"),
             key_while_active=getattr(task, "key_while_active", False),
+            concurrency_key=getattr(task, "concurrency_key", None),
+            concurrency_limit=getattr(task, "concurrency_limit", 1),
         )
         result = result_of(job, original)
         if job.created:

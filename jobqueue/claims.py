@@ -14,6 +14,8 @@ from django.db.models import BooleanField, F, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Now
 
+from jobqueue import concurrency
+from jobqueue.fence import UNLOCKED
 from jobqueue.lanes import BEGINNING, Due, Lane, Marks, Place
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, ProcessingJob
 from jobqueue.prepared import ANY_LIMIT, Slot, Statement, select, update
@@ -21,15 +23,8 @@ from jobqueue.statements import ANY_NUMBER_OF_DEATHS, is_at_work, look_for_due_j
 from jobqueue.states import JobStatus
 
 _CLAIM_ORDER = ("-priority", "available_at", "id")
-
-#: What every write that ends a claim sets.
-UNLOCKED: dict[str, Any] = {
-    "locked_at": None,
-    "locked_by": None,
-    "holder_key": None,
-    "suspected_since": None,
-}
-
+#: How often a worker's claim goes on after blocking jobs; then it commits, and comes again.
+_MOST_ROUNDS = 10
 
 @dataclass(frozen=True)
 class Wanted:
@@ -80,17 +75,21 @@ def claim(
     token = token or uuid4()
     if wanted.alone:
         alone = [_made(using, row) for row in _locking_lonely(using).run(using, _lists(wanted))]
-        return Claimed(_taken(using, alone, worker_id, holder_key, token), more=bool(alone))
+        admitted = concurrency.admit(using, alone)
+        return Claimed(_taken(using, admitted, worker_id, holder_key, token), more=bool(alone))
     deaths_below = ANY_NUMBER_OF_DEATHS if wanted.alone is None else RUN_ALONE_AFTER_DEATHS
-    claimed, short = _claim_once(using, wanted, limit, deaths_below, worker_id, holder_key, token, marks, ())
+    claimed, short, blocked = _claim_once(using, wanted, limit, deaths_below, worker_id, holder_key, token, marks, ())
     exhausted = set(short)
+    rounds = 1
     # Where others were quicker, what they left in other lanes makes up for it. What is taken is no longer pending.
-    while short and not (marks and marks.looked_behind) and len(claimed.jobs) < limit:
-        if any(job.worker_deaths for job in claimed.jobs):
+    # What was blocked is no longer due, and others are.
+    while len(claimed.jobs) < limit and (blocked or (short and not (marks and marks.looked_behind))):
+        if any(job.worker_deaths for job in claimed.jobs) or (marks and rounds == _MOST_ROUNDS):
             break
+        rounds += 1
         room = limit - len(claimed.jobs)
         below = 1 if claimed.jobs else deaths_below
-        more, short = _claim_once(using, wanted, room, below, worker_id, holder_key, token, marks, exhausted)
+        more, short, blocked = _claim_once(using, wanted, room, below, worker_id, holder_key, token, marks, exhausted)
         exhausted |= short
         claimed = Claimed(claimed.jobs + more.jobs, more.more, more.seconds_to_next)
     return claimed
@@ -106,8 +105,12 @@ def _claim_once(
     token: UUID,
     marks: Marks | None,
     but: Collection[Lane],
-) -> tuple[Claimed, set[Lane]]:
-    """Look, lock and claim; return also the lanes that gave less than their share: others have locked the rest."""
+) -> tuple[Claimed, set[Lane], bool]:
+    """Look, lock and claim.
+
+    Returns:
+        Also the lanes that gave less than their share, since others have locked the rest; and whether jobs were blocked.
+    """
     due = _look(using, wanted, limit, deaths_below, marks, but)
     jobs = _lock_in_lanes(using, due.takes, marks.places if marks else {}, deaths_below)
     lanes = [due.takes[0][0]] * len(jobs) if len(due.takes) == 1 else [_lane_of(job) for job in jobs]
@@ -118,8 +121,13 @@ def _claim_once(
         now = time.monotonic()
         for lane, job in dict(zip(lanes, kept, strict=False)).items():  # of a lane's the last; some may be cut off
             marks.advance(lane, Place(job.available_at, job.pk), now)
-    more = len(jobs) == limit or len(kept) < len(jobs) or (due.more and not short)
-    return Claimed(_taken(using, kept, worker_id, holder_key, token), more, due.seconds_to_next), short
+    admitted = concurrency.admit(using, kept)
+    blocked = len(admitted) < len(kept)
+    if blocked and marks is not None:
+        marks.forget()  # other lanes may come first now
+    more = len(jobs) == limit or len(kept) < len(jobs) or (due.more and not short) or blocked
+    claimed = Claimed(_taken(using, admitted, worker_id, holder_key, token), more, due.seconds_to_next)
+    return claimed, short, blocked
 
 
 def _look(using: str, wanted: Wanted, limit: int, deaths_below: int, marks: Marks | None, but: Collection[Lane]) -> Due:
@@ -241,7 +249,7 @@ def _where(using: str, condition: str, *slots: str) -> QuerySet[ProcessingJob]:
     return ProcessingJob.objects.using(using).filter(sql).order_by(*_CLAIM_ORDER)
 
 
-#: What a pending job is known to have, or a claim sets.
+#: What a pending job that isn't blocked is known to have, or a claim sets.
 _KNOWN: dict[str, Any] = {
     "status": JobStatus.PENDING,
     "finished_at": None,
@@ -251,7 +259,7 @@ _KNOWN: dict[str, Any] = {
 }
 _READ = (
     *("id", "job_type", "queue_name", "priority", "attempts", "max_attempts", "worker_deaths"),
-    *("idempotency_key", "last_error", "traceparent"),
+    *("idempotency_key", "last_error", "traceparent", "concurrency_key", "concurrency_limit"),
 )
 # As text, which Python's own readers take apart in a fraction of the time.
 _READ_AS_TEXT = {
@@ -311,7 +319,10 @@ def _taken(
         "lock_token": token,
         "holder_key": holder_key,
     }
-    _claiming(using).run(using, claim | {"ids": ids})
+    if slots := {job.id: job.concurrency_slot for job in jobs if job.concurrency_slot}:
+        _claiming(using, with_slots=True).run(using, claim | {"ids": ids, "slots": json.dumps(slots)})
+    else:
+        _claiming(using).run(using, claim | {"ids": ids})
     claim["status"] = JobStatus.PROCESSING
     for job in jobs:
         job.attempts += 1
@@ -320,8 +331,9 @@ def _taken(
 
 
 @cache
-def _claiming(using: str) -> Statement:
+def _claiming(using: str, *, with_slots: bool = False) -> Statement:
     slots = ("locked_at", "started_at", "locked_by", "lock_token", "holder_key")
+    slot = {"concurrency_slot": RawSQL("(%s::jsonb ->> id::text)::smallint", [Slot("slots")])} if with_slots else {}
     return update(
         _where(using, "id = ANY (%s::bigint[])", "ids").order_by(),
         status=JobStatus.PROCESSING,
@@ -329,4 +341,5 @@ def _claiming(using: str) -> Statement:
         suspected_since=None,
         progress=None,
         **{name: RawSQL("%s", [Slot(name)]) for name in slots},
+        **slot,
     )

@@ -5,6 +5,7 @@ A claim is known by the ``lock_token`` of its dequeue. ``attempts`` would not do
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -12,6 +13,17 @@ from django.db.models import QuerySet
 from jobqueue.exceptions import LockLost
 from jobqueue.models import ProcessingJob
 from jobqueue.states import JobStatus
+
+
+#: What every write that ends a claim sets.
+UNLOCKED: dict[str, Any] = {
+    "locked_at": None,
+    "locked_by": None,
+    "holder_key": None,
+    "suspected_since": None,
+    "concurrency_slot": None,
+    "blocked_due_at": None,
+}
 
 
 class Fate(Enum):

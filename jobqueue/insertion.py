@@ -85,6 +85,8 @@ def _job(using: str, checked: CheckedSpec, pk: int, now: datetime) -> Processing
         "max_attempts": checked.max_attempts,
         "available_at": checked.available_at or now,
         "idempotency_key": spec.idempotency_key,
+        "concurrency_key": spec.concurrency_key,
+        "concurrency_limit": None if spec.concurrency_key is None else spec.concurrency_limit,
         "history": [],
         "created_at": now,
     }

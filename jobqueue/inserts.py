@@ -23,11 +23,13 @@ from jobqueue.tracing import traceparent
 # share, as text, so that it is parsed once.
 _INSERT = """
 INSERT INTO processing_jobs
-    (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key, traceparent)
-SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k, %s
+    (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key, concurrency_key,
+     concurrency_limit, traceparent)
+SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k, c, l, %s
 FROM ROWS FROM (
-    json_to_recordset(%s::json) AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text)
-) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, position)
+    json_to_recordset(%s::json)
+    AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text, c text, l smallint)
+) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, c, l, position)
 WHERE {is_new}
 ORDER BY position
 ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
@@ -78,6 +80,8 @@ def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
     """Insert one row per spec, in order; a spec whose key exists is left out of the answer."""
     if any(checked.spec.idempotency_key is not None for checked in specs):
         return _insert(using, _INSERT_NEW, [traceparent(), _as_json(specs)])
+    if any(checked.spec.concurrency_key is not None for checked in specs):
+        return _insert(using, _INSERT_KEYLESS, [traceparent(), _as_json(specs)])
     if len(specs) >= COPY_FROM:
         return _copy(using, specs)
     if len(specs) > 1:

@@ -15,6 +15,7 @@ from django.db import Error as DatabaseError
 from psycopg import Error as PsycopgError
 
 from jobqueue import events, fence
+from jobqueue.concurrency import unblock_forgotten
 from jobqueue.conf import conf
 from jobqueue.executor import Claim
 from jobqueue.fence import Fate
@@ -218,10 +219,11 @@ class Keeper:
         self._look_for_the_dead_at = now + min((now - began) / _PART_FOR_THE_DEAD - (now - began), _LONGEST_TICK)
 
     def _look_for_strangers(self, tenant: str, now: float) -> None:
-        """Say once of each type that jobs wait which this program has no handler for."""
+        """Say once of each type that jobs wait which nobody here can do; and let those go on that are blocked in vain."""
         if now - self._strangers_looked_for.setdefault(tenant, now) < _STRANGERS_SECONDS:
             return
         self._strangers_looked_for[tenant] = now
+        self._in(tenant, partial(unblock_forgotten, self._queue.using))
         for job_type, count in (self._in(tenant, partial(without_handler, self._queue.using)) or {}).items():
             if (tenant, job_type) not in self._strangers:
                 self._strangers.add((tenant, job_type))

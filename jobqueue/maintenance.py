@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
+from jobqueue.fence import UNLOCKED
 from jobqueue.history import with_attempt
 from jobqueue.models import ProcessingJob
 from jobqueue.statements import Suspect, look_for_dead_workers
@@ -72,12 +73,9 @@ def _is_dead(suspect: Suspect, heeds_signs: bool, patient: bool) -> bool:
 def _end_attempt(jobs: QuerySet[ProcessingJob], status: JobStatus) -> None:
     jobs.update(
         status=status,
-        locked_at=None,
-        locked_by=None,
         lock_token=None,
-        holder_key=None,
-        suspected_since=None,
         worker_deaths=F("worker_deaths") + 1,
         last_error=Concat(Value(f"{WORKER_DIED} ("), F("locked_by"), Value(")")),
         history=with_attempt(Outcome.WORKER_DIED, WORKER_DIED),
+        **UNLOCKED,
     )

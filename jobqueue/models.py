@@ -12,6 +12,8 @@ from jobqueue.states import FINAL, JobStatus
 PRIORITY_MIN, PRIORITY_MAX = -100, 100
 NAME_MAX_LENGTH = 100
 IDEMPOTENCY_KEY_MAX_LENGTH = 255
+CONCURRENCY_KEY_MAX_LENGTH = 255
+CONCURRENCY_LIMIT_MAX = 1_000
 WORKER_NAME_MAX_LENGTH = 200
 MAX_ATTEMPTS_LIMIT = 10_000
 TIMETABLE_MAX_LENGTH = 200
@@ -47,6 +49,12 @@ class ProcessingJob(models.Model):
     worker_deaths = models.SmallIntegerField(db_default=0, help_text="in a row")
 
     idempotency_key = models.CharField(max_length=IDEMPOTENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none
+    # At most concurrency_limit jobs of a key run at once. See jobqueue.concurrency.
+    concurrency_key = models.CharField(max_length=CONCURRENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: no limit
+    concurrency_limit = models.SmallIntegerField(null=True, help_text="so many with this key run at once, at most")
+    concurrency_slot = models.SmallIntegerField(null=True, help_text="held while it runs, from 1 to the limit")
+    # While it is blocked, available_at lies in the far future: so it costs claims what a job for later does, nothing.
+    blocked_due_at = models.DateTimeField(null=True, help_text="since when it is due; NULL: it is not blocked")
     progress = models.SmallIntegerField(null=True, help_text="percent, as the handler reports it")
     result = models.JSONField(null=True)
     last_error = models.TextField(db_default="")
@@ -74,6 +82,32 @@ class ProcessingJob(models.Model):
                 fields=["idempotency_key"],
                 name="idempotency_key_is_unique",
                 condition=Q(idempotency_key__isnull=False),
+            ),
+            # The limits rest on this, whatever goes wrong elsewhere.
+            models.UniqueConstraint(
+                fields=["concurrency_key", "concurrency_slot"],
+                name="concurrency_slot_is_held_once",
+                condition=Q(concurrency_slot__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="concurrency_key_has_limit",
+                condition=Q(concurrency_key__isnull=True, concurrency_limit__isnull=True)
+                | Q(concurrency_key__isnull=False, concurrency_limit__isnull=False, concurrency_limit__gte=1),
+            ),
+            models.CheckConstraint(
+                name="concurrency_slot_only_while_processing",
+                condition=Q(concurrency_slot__isnull=True)
+                | Q(
+                    status=JobStatus.PROCESSING,
+                    concurrency_slot__gte=1,
+                    concurrency_slot__lte=F("concurrency_limit"),
+                    concurrency_key__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="blocked_only_while_pending",
+                condition=Q(blocked_due_at__isnull=True)
+                | Q(status=JobStatus.PENDING, concurrency_key__isnull=False),
             ),
             models.CheckConstraint(name="status_is_known", condition=Q(status__in=JobStatus.values)),
             models.CheckConstraint(
@@ -114,6 +148,18 @@ class ProcessingJob(models.Model):
                 fields=["id"],
                 name="jobs_to_be_run_alone",
                 condition=Q(status=JobStatus.PENDING, worker_deaths__gte=RUN_ALONE_AFTER_DEATHS),
+            ),
+            # The due jobs of a key of which no more may run, to be blocked together ...
+            models.Index(
+                fields=["concurrency_key", "available_at"],
+                name="jobs_pending_by_key",
+                condition=Q(status=JobStatus.PENDING, concurrency_key__isnull=False),
+            ),
+            # ... and the first of those that are.
+            models.Index(
+                fields=["concurrency_key", "job_type", "queue_name", "-priority", "blocked_due_at", "id"],
+                name="jobs_blocked",
+                condition=Q(blocked_due_at__isnull=False),
             ),
             # For people; the few dead letters are found among millions of finished jobs.
             models.Index(fields=["id"], name="jobs_dead_letters", condition=Q(status=JobStatus.DEAD_LETTER)),

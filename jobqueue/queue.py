@@ -6,15 +6,16 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from jobqueue import backoff, claims, completions, dead_letters, fence, handlers, maintenance, tracing
-from jobqueue.claims import UNLOCKED, Wanted
+from jobqueue.claims import Wanted
 from jobqueue.completions import Completed
 from jobqueue.conf import conf
 from jobqueue.dead_letters import Decided
 from jobqueue.error_text import describe
 from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDeadLettered
+from jobqueue.fence import UNLOCKED
 from jobqueue.history import with_attempt
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
@@ -63,6 +64,8 @@ class Queue:
         max_attempts: int | None = None,
         if_known: IfKnown = "return",
         key_while_active: bool = False,
+        concurrency_key: str | None = None,
+        concurrency_limit: int = 1,
     ) -> ProcessingJob:
         """Add a job, or find the one that has this idempotency key.
 
@@ -82,6 +85,10 @@ class Queue:
                 or one that has ended is the answer, as it is. ``"raise"``: ``KeyTaken``.
             key_while_active: True: the key of a job that has ended (succeeded, discarded, cancelled) is free, and goes
                 over to the new one. A dead letter has not ended.
+            concurrency_key: At most 255 characters; jobs of one tenant that share it are limited together, whatever
+                their types and queues. One that has to wait is ``pending`` and holds up no other.
+            concurrency_limit: The job starts only while fewer than so many with its key run; 1 to 1000. Give all jobs
+                of a key the same.
 
         Returns:
             The job; ``created`` is False if the key was known.
@@ -93,7 +100,7 @@ class Queue:
         """
         spec = JobSpec(
             job_type, payload, idempotency_key, queue_name, priority, available_at, max_attempts, if_known,
-            key_while_active,
+            key_while_active, concurrency_key, concurrency_limit,
         )  # fmt: skip
         with tracing.enqueueing([spec]) as sent:
             jobs = insert_or_find(self.using, [spec.checked()])
@@ -386,6 +393,7 @@ class Queue:
             status=JobStatus.FAILED,
             finished_at=Now(),
             last_error="cancelled",
+            available_at=Coalesce("blocked_due_at", "available_at"),
             lock_token=None,
             history=Case(running, default=F("history")),
             **UNLOCKED,

@@ -38,6 +38,8 @@ class QueueTask(AnyTask):
     idempotency_key: str | None = None
     if_known: IfKnown = "return"
     key_while_active: bool = False
+    concurrency_key: str | None = None
+    concurrency_limit: int = 1
 
     def using(
         self,
@@ -52,6 +54,8 @@ class QueueTask(AnyTask):
         idempotency_key: str | None = None,
         if_known: IfKnown | None = None,
         key_while_active: bool | None = None,
+        concurrency_key: str | None = None,
+        concurrency_limit: int | None = None,
     ) -> Self:
         """Return a copy of the task with other options; None: as before."""
         changes = {name: value for name, value in locals().items() if name != "self" and value is not None}

@@ -12,6 +12,8 @@ from jobqueue.exceptions import InvalidJob
 from jobqueue.json_values import NotStorable, encode
 from jobqueue.key_policy import IfKnown
 from jobqueue.models import (
+    CONCURRENCY_KEY_MAX_LENGTH,
+    CONCURRENCY_LIMIT_MAX,
     IDEMPOTENCY_KEY_MAX_LENGTH,
     MAX_ATTEMPTS_LIMIT,
     NAME_MAX_LENGTH,
@@ -33,6 +35,8 @@ class JobSpec:
     max_attempts: int | None = None
     if_known: IfKnown = "return"
     key_while_active: bool = False
+    concurrency_key: str | None = None
+    concurrency_limit: int = 1
 
     def checked(self) -> "CheckedSpec":
         """Return the spec with its payload as JSON and its defaults filled in.
@@ -51,6 +55,9 @@ class JobSpec:
         check_integer("priority", self.priority, PRIORITY_MIN, PRIORITY_MAX)
         max_attempts = _max_attempts(self.job_type) if self.max_attempts is None else self.max_attempts
         check_integer("max_attempts", max_attempts, 1, MAX_ATTEMPTS_LIMIT)
+        if self.concurrency_key is not None:
+            check_text("concurrency_key", self.concurrency_key, CONCURRENCY_KEY_MAX_LENGTH)
+            check_integer("concurrency_limit", self.concurrency_limit, 1, CONCURRENCY_LIMIT_MAX)
         return CheckedSpec(self, self._payload_as_json(), self._available_at_in_utc(), max_attempts)
 
     def _payload_as_json(self) -> str:
@@ -87,9 +94,12 @@ class CheckedSpec(NamedTuple):
         spec = self.spec
         at = "null" if self.available_at is None else f'"{self.available_at.isoformat()}"'
         key = "null" if spec.idempotency_key is None else _json_text(spec.idempotency_key)
+        limit = ""
+        if spec.concurrency_key is not None:
+            limit = f',"c":{_json_text(spec.concurrency_key)},"l":{spec.concurrency_limit:d}'
         return (
             f'{{"t":{_json_text(spec.job_type)},"q":{_json_text(spec.queue_name)},"p":{self.payload_json},'
-            f'"r":{spec.priority:d},"m":{self.max_attempts:d},"a":{at},"k":{key}}}'
+            f'"r":{spec.priority:d},"m":{self.max_attempts:d},"a":{at},"k":{key}{limit}}}'
         )
 
 

@@ -68,7 +68,7 @@ free AS MATERIALIZED (
 UPDATE processing_jobs
 SET status = 'succeeded', finished_at = statement_timestamp(), progress = 100, worker_deaths = 0,
     result = nullif((SELECT results FROM given) -> ({_CLAIM_NAME}), 'null'),
-    locked_at = NULL, locked_by = NULL, holder_key = NULL, suspected_since = NULL,
+    locked_at = NULL, locked_by = NULL, holder_key = NULL, suspected_since = NULL, concurrency_slot = NULL,
     history = {ADD_ATTEMPT % ("'succeeded'", "''")}
 WHERE id = ANY (ARRAY(SELECT id FROM free))
 RETURNING {_CLAIM_NAME}
