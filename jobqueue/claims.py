@@ -26,6 +26,7 @@ _CLAIM_ORDER = ("-priority", "available_at", "id")
 #: How often a worker's claim goes on after blocking jobs; then it commits, and comes again.
 _MOST_ROUNDS = 10
 
+
 @dataclass(frozen=True)
 class Wanted:
     """Which jobs somebody would take."""
@@ -109,7 +110,8 @@ def _claim_once(
     """Look, lock and claim.
 
     Returns:
-        Also the lanes that gave less than their share, since others have locked the rest; and whether jobs were blocked.
+        Also the lanes that gave less than their share, since others have locked the rest, and whether jobs were
+        blocked.
     """
     due = _look(using, wanted, limit, deaths_below, marks, but)
     jobs = _lock_in_lanes(using, due.takes, marks.places if marks else {}, deaths_below)

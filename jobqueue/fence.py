@@ -14,7 +14,6 @@ from jobqueue.exceptions import LockLost
 from jobqueue.models import ProcessingJob
 from jobqueue.states import JobStatus
 
-
 #: What every write that ends a claim sets.
 UNLOCKED: dict[str, Any] = {
     "locked_at": None,

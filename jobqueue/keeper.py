@@ -219,7 +219,7 @@ class Keeper:
         self._look_for_the_dead_at = now + min((now - began) / _PART_FOR_THE_DEAD - (now - began), _LONGEST_TICK)
 
     def _look_for_strangers(self, tenant: str, now: float) -> None:
-        """Say once of each type that jobs wait which nobody here can do; and let those go on that are blocked in vain."""
+        """Say once of each type that jobs wait which nobody here can do; unblock those that wait in vain."""
         if now - self._strangers_looked_for.setdefault(tenant, now) < _STRANGERS_SECONDS:
             return
         self._strangers_looked_for[tenant] = now

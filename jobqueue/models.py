@@ -106,8 +106,7 @@ class ProcessingJob(models.Model):
             ),
             models.CheckConstraint(
                 name="blocked_only_while_pending",
-                condition=Q(blocked_due_at__isnull=True)
-                | Q(status=JobStatus.PENDING, concurrency_key__isnull=False),
+                condition=Q(blocked_due_at__isnull=True) | Q(status=JobStatus.PENDING, concurrency_key__isnull=False),
             ),
             models.CheckConstraint(name="status_is_known", condition=Q(status__in=JobStatus.values)),
             models.CheckConstraint(

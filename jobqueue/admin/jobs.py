@@ -55,6 +55,8 @@ label(
     queue_name=_("queue name"),
     priority=_("priority"),
     idempotency_key=_("idempotency key"),
+    concurrency_key=_("concurrency key"),
+    concurrency_limit=_("concurrency limit"),
     locked_by=_("locked by"),
     locked_at=_("locked at"),
     lock_token=_("lock token"),
@@ -63,6 +65,7 @@ label(
 explain(
     ProcessingJob,
     priority=_("-100 to 100, higher first"),
+    concurrency_limit=_("so many with this key run at once, at most"),
     progress=_("percent, as the handler reports it"),
     started_at=_("of the latest attempt"),
     locked_at=_("taken or last renewed"),
@@ -88,8 +91,11 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     fieldsets = [
         (None, {"fields": [("job_type", "status"), ("tries", "progress"), "error_text"]}),
         (_("Content"), {"fields": ["payload_text", "result_text"]}),
-        (_("Times"), {"fields": [("created_at", "available_at"), ("started_at", "finished_at")]}),
-        (_("Place"), {"fields": [("queue_name", "priority"), "idempotency_key"]}),
+        (_("Times"), {"fields": [("created_at", "due_at"), ("started_at", "finished_at")]}),
+        (
+            _("Place"),
+            {"fields": [("queue_name", "priority"), "idempotency_key", ("concurrency_key", "concurrency_limit")]},
+        ),
         (_("Lock"), {"fields": [("locked_by", "locked_at"), ("lock_token", "worker_deaths")]}),
     ]
 
@@ -180,6 +186,11 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     def tries(self, job: ProcessingJob) -> str:
         """Attempts of those allowed."""
         return gettext("%(attempts)d of %(max)d") % {"attempts": job.attempts, "max": job.max_attempts}
+
+    @admin.display(description=_("available at"))
+    def due_at(self, job: ProcessingJob) -> datetime:
+        """Since when it is due, or when it will be."""
+        return job.blocked_due_at or job.available_at
 
     @admin.display(description=_("note"))
     def note(self, job: ProcessingJob) -> str:

@@ -21,8 +21,10 @@ def note(job: ProcessingJob) -> str:
 
 
 def _pending(job: ProcessingJob) -> str:
-    waits = job.available_at - timezone.now()
+    waits = (job.blocked_due_at or job.available_at) - timezone.now()
     when = _("due in %s") % _span(waits) if waits > timedelta(0) else _("due for %s") % _span(-waits)
+    if job.blocked_due_at:
+        when = _("blocked by its limit, %s") % when
     return _("%(when)s; last: %(error)s") % {"when": when, "error": _error(job)} if job.last_error else when
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from jobqueue.conf import conf
@@ -28,6 +29,8 @@ def circumstances(job: ProcessingJob) -> Circumstances:
     known: dict[str, Any] = {
         name: getattr(job, name) for name in ("job_type", "queue_name", "status", "available_at", "locked_by")
     }
+    if job.blocked_due_at:
+        known["available_at"] = job.blocked_due_at
     jobs = ProcessingJob.objects.using(using)
     now = jobs.filter(pk=job.pk).values_list(Now(), flat=True).first() or job.available_at
     if job.status not in (JobStatus.PENDING, JobStatus.PROCESSING):
@@ -45,11 +48,20 @@ def circumstances(job: ProcessingJob) -> Circumstances:
         paused_since=paused.paused_at if paused else None,
         tenant_is_served=_is_served(),
         living_workers=None if living is None else len(living),
-        ahead=count_due_before(using, job, [*registered()], AHEAD),
+        ahead=0 if job.blocked_due_at else count_due_before(using, job, [*registered()], AHEAD),
         ahead_limit=AHEAD,
         running_in_queue=jobs.filter(status=JobStatus.PROCESSING, queue_name=job.queue_name)[:1].count(),
+        concurrency_key=job.concurrency_key,
+        concurrency_limit=job.concurrency_limit or 1,
+        key_holders=_key_holders(jobs, job) if job.concurrency_key else (),
         runs_alone=job.worker_deaths >= RUN_ALONE_AFTER_DEATHS,
     )
+
+
+def _key_holders(jobs: QuerySet[ProcessingJob], job: ProcessingJob) -> list[tuple[int, str]]:
+    held = jobs.filter(concurrency_key=job.concurrency_key, concurrency_slot__isnull=False)
+    rows = held.order_by("concurrency_slot").values_list("pk", "locked_by")[: job.concurrency_limit]
+    return [(pk, worker or "?") for pk, worker in rows]
 
 
 def _is_served() -> bool:

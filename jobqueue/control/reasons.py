@@ -1,5 +1,6 @@
 """Why a job is not running: a pure function of what is known about it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,6 +10,8 @@ from jobqueue.states import FINAL, JobStatus
 
 #: A job that has been due for longer, while workers live and none is busy with its queue, waits for something else.
 _SOON = timedelta(seconds=10)
+#: Of the jobs that hold the slots of a key.
+_HOLDERS_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class Circumstances:
     ahead_limit: int = 1_000
     #: How many jobs of its queue run now.
     running_in_queue: int = 0
+    concurrency_key: str | None = None
+    concurrency_limit: int = 1
+    #: Running jobs with its key, each with its worker; not more than the limit.
+    key_holders: Sequence[tuple[int, str]] = ()
     #: It has killed its workers, and is run with nothing beside it.
     runs_alone: bool = False
     locked_by: str | None = None
@@ -107,6 +114,8 @@ def _waiting(job: Circumstances) -> list[Reason | None]:
                 until=job.available_at,
             )
         ]
+    if job.concurrency_key is not None and len(job.key_holders) >= job.concurrency_limit:
+        return [_limit_reached(job)]
     return [
         _behind(job) if job.ahead else None,
         Reason("runs_alone", gettext("It has killed its workers, so it waits for one that has nothing else to do."))
@@ -114,6 +123,19 @@ def _waiting(job: Circumstances) -> list[Reason | None]:
         else None,
         _perhaps_unserved(job),
     ]
+
+
+def _limit_reached(job: Circumstances) -> Reason:
+    shown = [f"{pk} ({worker})" for pk, worker in job.key_holders[:_HOLDERS_NAMED]]
+    if len(job.key_holders) > len(shown):
+        shown.append("…")
+    text = ngettext(
+        "Limit reached: at most %(limit)s of key %(key)s runs at once; job %(jobs)s runs.",
+        "Limit reached: at most %(limit)s of key %(key)s run at once; jobs %(jobs)s run.",
+        job.concurrency_limit,
+    )
+    values = {"limit": job.concurrency_limit, "key": job.concurrency_key, "jobs": ", ".join(shown)}
+    return Reason("limit_reached", text % values)
 
 
 def _behind(job: Circumstances) -> Reason:

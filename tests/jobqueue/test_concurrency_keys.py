@@ -145,9 +145,7 @@ def test_if_the_unblocked_job_is_cancelled_the_next_one_follows(jobs: Jobs, queu
 def test_if_the_unblocked_job_is_put_off_the_next_one_follows(jobs: Jobs, queue: Queue) -> None:
     _following, last = unblocked(jobs, queue, idempotency_key="i")
     later = timezone.now() + timedelta(hours=1)
-    queue.enqueue(
-        "test.ok", {}, idempotency_key="i", if_known="replace", available_at=later, concurrency_key="k"
-    )
+    queue.enqueue("test.ok", {}, idempotency_key="i", if_known="replace", available_at=later, concurrency_key="k")
     commit()
     assert ids(queue.dequeue_many("w1", 10)) == [last.pk]
 

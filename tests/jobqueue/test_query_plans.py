@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dms_project.tenancy import use
+from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
 from jobqueue.statements import read_counts
 
@@ -21,6 +22,12 @@ CROWDS = {
     "of another type": "'test.other', 'default', 'pending', 0, now(), NULL, 50",
     "of another queue": "'test.ok', 'other', 'pending', 0, now(), NULL, 50",
 }
+# And so many that wait for the one that has their key.
+BLOCKED = f"""
+    INSERT INTO processing_jobs
+        (payload, job_type, available_at, blocked_due_at, priority, concurrency_key, concurrency_limit)
+    SELECT '{{}}', 'test.ok', timestamptz '9000-01-01 00:00Z', now(), n % 3, 'k', 1 FROM generate_series(1, {OTHERS}) AS n
+"""
 WANTED: dict[str, Any] = {"job_types": ["test.ok", "test.sleep"], "queue_names": ["default", "slow"]}
 
 
@@ -41,6 +48,7 @@ def crowded(queue: Queue) -> None:
                 f"INSERT INTO processing_jobs (payload, {columns}) "
                 f"SELECT '{{}}', {crowd} FROM generate_series(1, {OTHERS}) AS n"
             )
+        cursor.execute(BLOCKED)
         cursor.execute("VACUUM ANALYZE processing_jobs")
 
 
@@ -51,11 +59,12 @@ def due(crowded: None, queue: Queue) -> None:
     assert len(queue.dequeue_many("w1", 20, **WANTED)) == 20
 
 
-def statements(call: Callable[[], object]) -> list[str]:
-    """Return what a call sends to the server about jobs, in order."""
+def statements(call: Callable[[], object], *, everything: bool = False) -> list[str]:
+    """Return what a call sends to the server about jobs, in order, and if so wished what else it asks there."""
     with CaptureQueriesContext(connection) as queries:
         call()
-    return [query["sql"] for query in queries if "processing_jobs" in query["sql"]]
+    about = ("processing_jobs", "pg_advisory") if everything else ("processing_jobs",)
+    return [query["sql"] for query in queries if any(word in query["sql"] for word in about)]
 
 
 def plan(statement: str) -> list[dict[str, Any]]:
@@ -168,4 +177,27 @@ def test_endings_are_written_by_primary_key(queue: Queue) -> None:
     nodes = plan(complete)
 
     assert indexes(nodes) == {"processing_jobs_pkey"}
+    assert not reads_the_whole_table(nodes)
+
+
+@pytest.mark.usefixtures("crowded")
+def test_unblocking_reads_the_first_of_those_that_are_blocked(queue: Queue) -> None:
+    nodes = plan("SELECT jobqueue_unblock('k')")
+
+    assert ProcessingJob.objects.filter(blocked_due_at__isnull=True, concurrency_key="k").count() == 1
+    assert buffers(nodes) < 600  # most of them of the catalogue
+
+
+@pytest.mark.usefixtures("crowded")
+def test_blocking_reads_what_is_due_of_the_key(queue: Queue) -> None:
+    jobs = queue.enqueue_many(JobSpec("test.ok", {}, concurrency_key="k") for _ in range(3))
+    _rescue, _look, _lock, advisory, held, block, *_claim = statements(
+        lambda: queue.dequeue_many("w2", 10, **WANTED), everything=True
+    )
+
+    assert "pg_advisory_xact_lock" in advisory
+    assert "concurrency_slot_is_held_once" in {node.get("Index Name") for node in plan(held)}
+    assert len(jobs) == 3
+    nodes = plan(block)
+    assert indexes(nodes) <= {"jobs_pending_by_key", "processing_jobs_pkey"}
     assert not reads_the_whole_table(nodes)

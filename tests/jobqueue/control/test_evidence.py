@@ -7,7 +7,9 @@ import pytest
 from django.utils import timezone
 
 from jobqueue.control import evidence
+from jobqueue.admin.notes import note
 from jobqueue.control.evidence import circumstances, reasons
+from jobqueue.control.timeline import timeline
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import Sign
@@ -70,3 +72,13 @@ def test_a_tenant_that_workers_do_not_look_into_is_said(
     source: Any = OthersOnly()
     monkeypatch.setattr(evidence, "tenant_source", lambda: source)
     assert codes(jobs.pending()) == ["tenant_not_served"]
+
+
+def test_a_blocked_job_waits_for_the_one_that_holds_its_key(jobs: Jobs, queue: Queue) -> None:
+    running = jobs.processing(concurrency_key="customer-7")
+    blocked = jobs.pending(concurrency_key="customer-7")
+    assert queue.dequeue_many("w2", 10) == []
+    (reason,) = reasons(row(blocked))
+    assert reason.text == f"Limit reached: at most 1 of key customer-7 runs at once; job {running.pk} (w1) runs."
+    assert note(row(blocked)).startswith("blocked by its limit, due for ")
+    assert [event.at for event in timeline(row(blocked)) if event.code == "due"] == [blocked.available_at]

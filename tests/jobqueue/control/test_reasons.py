@@ -31,6 +31,8 @@ def codes(**known: Any) -> list[str]:
         ({"ahead": 3}, ["behind_others"]),
         ({"runs_alone": True, "available_at": LONG_DUE}, ["runs_alone"]),
         ({"available_at": LONG_DUE}, ["queue_not_served"]),
+        ({"available_at": LONG_DUE, "concurrency_key": "k", "key_holders": [(17, "w1")]}, ["limit_reached"]),
+        ({"concurrency_key": "k", "concurrency_limit": 2, "key_holders": [(17, "w1")]}, ["next"]),
         ({"available_at": LONG_DUE, "running_in_queue": 1}, ["next"]),
         ({"available_at": LONG_DUE, "ahead": 1}, ["behind_others"]),
         ({"available_at": LONG_DUE, "living_workers": 0}, ["no_worker"]),
@@ -71,4 +73,26 @@ def test_a_reason_names_the_thing_and_the_time() -> None:
 )
 def test_the_jobs_before_it_are_counted_up_to_a_limit(ahead: int, text: str) -> None:
     job = Circumstances(NOW, "mail.send", "mail", JobStatus.PENDING, NOW, ahead=ahead)
+    assert [reason.text for reason in why_not_running(job)] == [text]
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (1, "Limit reached: at most 1 of key customer-7 runs at once; job 17 (w1) runs."),
+        (2, "Limit reached: at most 2 of key customer-7 run at once; jobs 17 (w1), 18 (w2) run."),
+        (4, "Limit reached: at most 4 of key customer-7 run at once; jobs 17 (w1), 18 (w2), 19 (w3), … run."),
+    ],
+)
+def test_a_limit_names_its_key_and_who_holds_it(limit: int, text: str) -> None:
+    job = Circumstances(
+        NOW,
+        "mail.send",
+        "mail",
+        JobStatus.PENDING,
+        NOW,
+        concurrency_key="customer-7",
+        concurrency_limit=limit,
+        key_holders=[(17 + n, f"w{n + 1}") for n in range(limit)],
+    )
     assert [reason.text for reason in why_not_running(job)] == [text]
