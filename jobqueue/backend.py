@@ -153,6 +153,9 @@ def _check_options(task: AnyTask) -> None:
     number = task.max_attempts
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
         raise InvalidTask(f"max_attempts is {number!r}: give an int greater than zero.")
+    limit = task.concurrency_limit
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise InvalidTask(f"concurrency_limit is {limit!r}: give an int greater than zero.")
     try:
         task.limits  # noqa: B018 - it checks them
         key_policy.check(task.if_known, task.key_while_active)

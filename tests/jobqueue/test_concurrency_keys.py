@@ -14,6 +14,7 @@ from jobqueue.exceptions import InvalidJob
 from jobqueue.lanes import Marks
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.task_api import InvalidTask
 from tests.jobqueue.jobs import Jobs, row
 from tests.jobqueue.test_query_plans import statements
 from tests.testjobs import tasks
@@ -227,5 +228,7 @@ def test_what_is_no_key_or_limit_is_refused(options: dict[str, Any], message: st
 
 def test_a_task_can_name_a_key_and_a_limit(queue: Queue) -> None:
     result = tasks.add.using(concurrency_key='cust"7', concurrency_limit=3).enqueue(1, 2)
+    with pytest.raises(InvalidTask, match="concurrency_limit is 0"):
+        tasks.add.using(concurrency_limit=0)
     job = ProcessingJob.objects.get(pk=int(result.id))
     assert (job.concurrency_key, job.concurrency_limit) == ('cust"7', 3)

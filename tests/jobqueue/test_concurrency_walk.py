@@ -18,6 +18,7 @@ from jobqueue.queue import Queue
 
 LIMITS = {"a": 1, "b": 2}
 LONG = timedelta(minutes=5)
+ENDINGS = ["complete", "complete all", "retry", "bury", "release", "cancel", "die"]
 number = st.integers(0, 5)
 
 
@@ -68,7 +69,7 @@ class Keys(RuleBasedStateMachine):
             self.held += jobs
 
     @precondition(lambda self: self.held)
-    @rule(which=number, ending=st.sampled_from(["complete", "complete all", "retry", "bury", "release", "cancel", "die"]))
+    @rule(which=number, ending=st.sampled_from(ENDINGS))
     def end(self, which: int, ending: str) -> None:
         job = self.held.pop(which % len(self.held))
         if ending == "complete all":
@@ -124,7 +125,7 @@ class Keys(RuleBasedStateMachine):
         pending = ProcessingJob.objects.filter(status="pending")
         blocked = pending.filter(blocked_due_at__isnull=False)
         kinds = ("concurrency_key", "job_type", "queue_name")
-        free = {row for row in pending.filter(blocked_due_at=None).values_list(*kinds)}
+        free = set(pending.filter(blocked_due_at=None).values_list(*kinds))
         for key, *kind in blocked.values_list(*kinds).distinct():
             assert counts.get(key, 0) == LIMITS[str(key)] or (key, *kind) in free
 
@@ -144,8 +145,6 @@ class Keys(RuleBasedStateMachine):
 @pytest.mark.parametrize("times", [10, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 @pytest.mark.usefixtures("db")
 def test_no_sequence_of_verbs_breaks_a_limit_or_leaves_a_job_blocked(times: int) -> None:
-    walks = settings(
-        max_examples=times, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    walks = settings(max_examples=times, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
     with use("acme"):
         run_state_machine_as_test(Keys, settings=walks)

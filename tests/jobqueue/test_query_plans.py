@@ -26,7 +26,8 @@ CROWDS = {
 BLOCKED = f"""
     INSERT INTO processing_jobs
         (payload, job_type, available_at, blocked_due_at, priority, concurrency_key, concurrency_limit)
-    SELECT '{{}}', 'test.ok', timestamptz '9000-01-01 00:00Z', now(), n % 3, 'k', 1 FROM generate_series(1, {OTHERS}) AS n
+    SELECT '{{}}', 'test.ok', timestamptz '9000-01-01 00:00Z', now(), n % 3, 'k', 1
+    FROM generate_series(1, {OTHERS}) AS n
 """
 WANTED: dict[str, Any] = {"job_types": ["test.ok", "test.sleep"], "queue_names": ["default", "slow"]}
 

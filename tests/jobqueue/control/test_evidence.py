@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobqueue.control import evidence
 from jobqueue.admin.notes import note
+from jobqueue.control import evidence
 from jobqueue.control.evidence import circumstances, reasons
 from jobqueue.control.timeline import timeline
 from jobqueue.models import ProcessingJob
