@@ -37,6 +37,11 @@ IMPOSSIBLE: list[tuple[str, str, dict[str, Any]]] = [
     ("pending_has_attempts_left", "pending", {"attempts": 5}),
     ("priority_in_range", "pending", {"priority": 101}),
     ("priority_in_range", "pending", {"priority": -101}),
+    ("concurrency_key_has_limit", "pending", {"concurrency_key": "k"}),
+    ("concurrency_key_has_limit", "pending", {"concurrency_key": "k", "concurrency_limit": 0}),
+    ("concurrency_slot_only_while_processing", "pending", {"concurrency_slot": 1}),
+    ("concurrency_slot_only_while_processing", "processing", {"concurrency_slot": 1}),
+    ("blocked_only_while_pending", "pending", {"blocked_due_at": Now()}),
 ]
 
 
@@ -56,7 +61,10 @@ def test_an_impossible_row_is_refused_by_the_name_of_the_rule(
 def test_every_named_rule_is_tried_above() -> None:
     named = {constraint.name for constraint in ProcessingJob._meta.constraints}
 
-    assert named == {name for name, _, _ in IMPOSSIBLE} | {"idempotency_key_is_unique"}
+    assert named == {name for name, _, _ in IMPOSSIBLE} | {
+        "idempotency_key_is_unique",
+        "concurrency_slot_is_held_once",  # in test_concurrency_keys
+    }
 
 
 def test_a_second_row_with_a_key_is_refused_by_name(queue: Queue, jobs: Jobs) -> None:
