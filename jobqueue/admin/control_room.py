@@ -1,13 +1,10 @@
-"""The page that shows the queue at work, and lets queues be paused and resumed."""
+"""The page that shows the queue at work, and lets queues and schedules be paused and resumed."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from django import forms
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -16,14 +13,14 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views import View
 
 from jobqueue.admin.charts import Chart, Series, chart
+from jobqueue.admin.switching import SwitchForm, switch_queue, switch_schedule
 from jobqueue.control.activity import Activity, Span, activity
 from jobqueue.control.queues import queue_states
 from jobqueue.control.sampling import Sample, jobs_since
+from jobqueue.control.schedules import schedule_states
 from jobqueue.control.workers import worker_states
 from jobqueue.counts import LIMIT, Counts, count_jobs
-from jobqueue.exceptions import InvalidJob
-from jobqueue.models import NAME_MAX_LENGTH, PausedQueue, ProcessingJob
-from jobqueue.queue import Queue
+from jobqueue.models import ProcessingJob
 
 
 @dataclass(frozen=True)
@@ -49,15 +46,8 @@ WINDOWS = {
 }
 
 
-class SwitchForm(forms.Form):
-    """What a button of a queue sends."""
-
-    verb = forms.ChoiceField(choices=[("pause", "pause"), ("resume", "resume")])
-    queue_name = forms.CharField(strip=False, max_length=NAME_MAX_LENGTH)
-
-
 class ControlRoomView(View):
-    """GET shows the page, or the part of it that is kept up to date; POST pauses or resumes a queue."""
+    """GET shows the page, or the part of it that is kept up to date; POST pauses or resumes a queue or a schedule."""
 
     model_admin: ClassVar[Any] = None
 
@@ -70,6 +60,8 @@ class ControlRoomView(View):
             "windows": WINDOWS.values(),
             "may_pause": request.user.has_perm("jobqueue.add_pausedqueue"),
             "may_resume": request.user.has_perm("jobqueue.delete_pausedqueue"),
+            "may_switch_schedules": request.user.has_perm("jobqueue.change_jobschedule"),
+            "schedules": schedule_states(ProcessingJob.objects.db) if _may_see_schedules(request) else [],
             "jobs_url": reverse("admin:jobqueue_processingjob_changelist"),
             **_seen(window),
         }
@@ -89,19 +81,13 @@ class ControlRoomView(View):
         if not form.is_valid():
             raise BadRequest("This is no choice that the control room offers.")
         verb, name = form.cleaned_data["verb"], form.cleaned_data["queue_name"]
-        self._demand(request.user.has_perm(f"jobqueue.{'add' if verb == 'pause' else 'delete'}_pausedqueue"))
-        try:
-            changed = _switch(request, verb, name)
-        except InvalidJob as error:
-            raise BadRequest("That can't be a queue's name.") from error
-        if changed:
-            texts = {"pause": gettext("The queue %s is paused."), "resume": gettext("The queue %s is served again.")}
+        if schedule := form.cleaned_data["schedule"]:
+            self._demand(request.user.has_perm("jobqueue.change_jobschedule"))
+            said = switch_schedule(request, verb, schedule)
         else:
-            texts = {
-                "pause": gettext("The queue %s was paused before."),
-                "resume": gettext("The queue %s was not paused."),
-            }
-        self.model_admin.message_user(request, texts[verb] % name)
+            self._demand(request.user.has_perm(f"jobqueue.{'add' if verb == 'pause' else 'delete'}_pausedqueue"))
+            said = switch_queue(request, verb, name)
+        self.model_admin.message_user(request, said)
         return HttpResponseRedirect(request.get_full_path())
 
     def _demand(self, allowed: bool) -> None:
@@ -109,15 +95,8 @@ class ControlRoomView(View):
             raise PermissionDenied
 
 
-def _switch(request: HttpRequest, verb: str, name: str) -> bool:
-    """Pause or resume with an audit entry, in one transaction."""
-    queue = Queue()
-    with transaction.atomic(queue.using):
-        changed = queue.pause(name) if verb == "pause" else queue.resume(name)
-        if changed and request.user.pk is not None:
-            said = "Paused in the admin." if verb == "pause" else "Resumed in the admin."
-            LogEntry.objects.log_actions(request.user.pk, [PausedQueue(queue_name=name)], CHANGE, said)
-    return changed
+def _may_see_schedules(request: HttpRequest) -> bool:
+    return any(request.user.has_perm(f"jobqueue.{verb}_jobschedule") for verb in ("view", "change"))
 
 
 def _seen(window: Window) -> dict[str, Any]:

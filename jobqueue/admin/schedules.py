@@ -13,14 +13,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import localize
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from jobqueue.admin.labels import label
+from jobqueue.control.schedules import problem
 from jobqueue.exceptions import InvalidJob
 from jobqueue.handlers import registered
 from jobqueue.models import JobSchedule
-from jobqueue.scheduled_jobs import LATE, begin_at_next, database_time, pause, resume
+from jobqueue.scheduled_jobs import begin_at_next, database_time, pause, resume
 from jobqueue.schedules import declared
 from jobqueue.specs import JobSpec
 from jobqueue.timetables import parse
@@ -188,12 +189,4 @@ class JobScheduleAdmin(admin.ModelAdmin):
     @admin.display(description=_("note"))
     def note(self, row: JobSchedule) -> str:
         """Why it enqueues nothing, if so."""
-        if row.paused:
-            return gettext("paused")
-        if not row.job_type and row.name not in declared():
-            return gettext("not in this program's code: nothing enqueues it, and it can be deleted")
-        if row.problem:
-            return gettext("could not be enqueued: %s") % row.problem
-        if row.next_at and row.next_at < timezone.now() - LATE:
-            return gettext("is late: does a worker run?")
-        return ""
+        return problem(row)

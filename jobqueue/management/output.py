@@ -17,6 +17,8 @@ def text_of(value: Any) -> str:
     """Return a value as people read it; a dash for nothing. Times to the second, in UTC as the database gives them."""
     if value is None or value in ("", [], {}):
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
     if isinstance(value, dict | list):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jobqueue.control.queues import queue_states
+from jobqueue.control.schedules import schedule_states
 from jobqueue.control.workers import worker_states
 from jobqueue.counts import count_jobs
 from jobqueue.dead_letters import causes, newest_dead_letters
@@ -56,6 +57,22 @@ def workers(using: str) -> Iterator[dict[str, Any]]:
             }
 
 
+def schedules(using: str) -> Iterator[dict[str, Any]]:
+    """Each schedule: its times, what comes next and was last, and why nothing comes."""
+    for schedule in schedule_states(using):
+        yield {
+            "name": schedule.name,
+            "timetable": schedule.timetable,
+            "zone": schedule.zone,
+            "job_type": schedule.job_type,
+            "next_at": schedule.next_at,
+            "last_at": schedule.last_at,
+            "last_job": schedule.last_job_id,
+            "paused": schedule.paused,
+            "problem": schedule.problem,
+        }
+
+
 def dead_letter_causes(using: str) -> Iterator[dict[str, Any]]:
     """What the newest dead letters died of, the most frequent first."""
     for cause in causes(newest_dead_letters(ProcessingJob.objects.using(using), _NEWEST)):
@@ -67,5 +84,6 @@ OVERVIEWS: dict[str, tuple[Callable[[str], Iterator[dict[str, Any]]], str]] = {
     "stats": (stats, ""),
     "queues": (queues, "no queue has jobs or is paused"),
     "workers": (workers, "nothing runs"),
+    "schedules": (schedules, "no schedules"),
     "causes": (dead_letter_causes, "no dead letters"),
 }

@@ -2,13 +2,17 @@
 
 import io
 import json
+import re
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from dms_project.tenancy import PUBLIC, use
-from jobqueue.queue import Queue
+from jobqueue import schedules
+from jobqueue.queue import JobSpec, Queue
+from jobqueue.scheduled_jobs import database_time, enqueue_due
+from jobqueue.schedules import cron, schedule
 from tests.jobqueue.jobs import Jobs, row
 
 
@@ -128,3 +132,34 @@ def test_a_mistake_is_said_in_one_line_with_the_next_step(arguments: tuple[str, 
     with pytest.raises(CommandError) as refused:
         run(*arguments)
     assert str(refused.value) == message
+
+
+COLUMNS = ["name", "timetable", "zone", "job_type", "next_at", "last_at", "last_job", "paused", "problem"]
+
+
+def test_schedules_are_listed_paused_and_resumed(
+    queue: Queue, here: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedules, "_schedules", {})
+    assert run("schedules", *here) == "no schedules\n"
+    schedule("weekly", cron("0 6 * * 1", "Europe/Berlin"), JobSpec("test.ok", {}))
+    assert "no worker has looked at it yet" in run("schedules", *here)
+    enqueue_due(queue, schedules.declared(), database_time("default"))
+
+    heads, line = run("schedules", *here).splitlines()
+    assert heads.split()[1:] == COLUMNS
+    assert re.fullmatch(
+        r"\w+ +weekly +0 6 \* \* 1 +Europe/Berlin +test.ok +\d{4}-\d\d-\d\d 0\d:00:00 +- +- +no +-", line
+    )
+    (facts,) = json.loads(run("schedules", "--json", *here))
+    assert (facts["paused"], facts["last_job"], facts["problem"]) == (False, None, "")
+
+    assert run("pause", "--schedule", "weekly", *here) == f"{here[1]}: pause: weekly\n"
+    assert run("pause", "--schedule", "weekly", *here) == f"{here[1]}: pause: nothing to do\n"
+    assert run("schedules", *here).splitlines()[1].split()[-4:] == ["-", "-", "yes", "paused"]
+    assert run("resume", "--schedule", "weekly", *here) == f"{here[1]}: resume: weekly\n"
+    with pytest.raises(CommandError, match=r"No schedule wekly has begun here; .* 'manage.py jobs schedules'"):
+        run("pause", "--schedule", "wekly", "--schedule", "weekly", *here)
+    for wrong in ((), ("mail", "--schedule", "weekly")):
+        with pytest.raises(CommandError, match="Say what to pause: queues, or schedules with --schedule"):
+            run("pause", *wrong, *here)

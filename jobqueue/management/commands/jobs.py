@@ -20,6 +20,7 @@ from jobqueue.handlers import registered
 from jobqueue.management.long_work import LongWork
 from jobqueue.management.output import age, table, text_of
 from jobqueue.management.overview import OVERVIEWS
+from jobqueue.management.switching import demand_schedules, switch
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.sign_of_life import count_signs
@@ -41,7 +42,7 @@ _limit.__name__ = "number from 1 to 100000"  # argparse puts it into its message
 class Command(LongWork):
     """Each subcommand is one verb of ``jobqueue.queue``."""
 
-    help = "List, show and count jobs; requeue or discard dead letters; cancel jobs; pause and resume queues."
+    help = "List, show and count jobs; requeue or discard dead letters; cancel jobs; pause queues and schedules."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the subcommands; each takes --json and, in a project with tenants, --tenant."""
@@ -74,12 +75,18 @@ class Command(LongWork):
             ("cancel", "end jobs that wait or run"),
         ):
             verbs.add_parser(verb, help=text).add_argument("ids", nargs="+", type=int, metavar="ID")
-        for verb, text in (("pause", "claim nothing from queues"), ("resume", "serve paused queues again")):
-            verbs.add_parser(verb, help=text).add_argument("queues", nargs="+", metavar="Q")
+        for verb, text in (
+            ("pause", "claim nothing from queues, or enqueue nothing for schedules"),
+            ("resume", "serve paused queues again, or let schedules go on with their next time"),
+        ):
+            switching = verbs.add_parser(verb, help=text)
+            switching.add_argument("queues", nargs="*", metavar="Q")
+            switching.add_argument("--schedule", action="append", metavar="NAME", help="not queues (repeatable)")
         for verb, text in (
             ("stats", "how many jobs wait, run and are dead letters, and since when the oldest waits"),
             ("queues", "the same for each queue, and which are paused"),
             ("workers", "which worker runs what, and since when"),
+            ("schedules", "what each schedule enqueues next and did last, and why one enqueues nothing"),
             ("causes", "what dead letters died of"),
         ):
             verbs.add_parser(verb, help=text)
@@ -161,13 +168,16 @@ class Command(LongWork):
             self.stderr.write(f"workers that show a sign of life: {count_signs(ProcessingJob.objects.db)}")
 
     def _switch(self, tenants: TenantSource, names: list[str], options: dict[str, Any]) -> None:
-        """Pause or resume queues, here or in every tenant; what is so already is no error."""
+        """Pause or resume queues or schedules, here or in every tenant; what is so already is no error."""
+        if bool(options["queues"]) == bool(options["schedule"]):
+            raise CommandError(f"Say what to {options['verb']}: queues, or schedules with --schedule.")
+        if options["schedule"]:
+            demand_schedules(tenants, names, options["schedule"])
         switched = []
         for name in names:
             with tenants.use(name):
-                act = Queue().pause if options["verb"] == "pause" else Queue().resume
                 try:
-                    done = [queue for queue in options["queues"] if act(queue)]
+                    done = switch(options)
                 except InvalidJob as error:
                     raise CommandError(str(error)) from error
                 switched.append(({"tenant": name} if name else {}) | {options["verb"]: done})

@@ -1,15 +1,22 @@
-"""The control room: what it shows, who may pause queues there, and what is recorded of that."""
+"""The control room: what it shows, who may pause queues and schedules there, and what is recorded of that."""
+
+from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from jobqueue import schedules
+from jobqueue.models import JobSchedule
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.scheduled_jobs import database_time, enqueue_due
+from jobqueue.schedules import cron, every, schedule
 from tests.jobqueue.admin.conftest import Login
 from tests.jobqueue.jobs import Jobs
 
 ROOM = "/admin/jobqueue/processingjob/control/"
+HOUR = timedelta(hours=1)
 VIEW, PAUSE, RESUME = "view_processingjob", "add_pausedqueue", "delete_pausedqueue"
 
 
@@ -101,3 +108,55 @@ def test_it_is_in_german_too(login: Login, queue: Queue) -> None:
     text = client.get(ROOM, headers={"accept-language": "de"}).content.decode()
     for word in ("Leitstand", "Warteschlangen", "Anhalten", "Letzte Stunde"):
         assert word in text
+
+
+@pytest.fixture
+def hourly(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The id of the job that the schedule of this name has enqueued; another in code has not begun."""
+    monkeypatch.setattr(schedules, "_schedules", {})
+    declared = {"hourly": schedule("hourly", every(HOUR), JobSpec("test.ok", {}))}
+    now = database_time("default")
+    enqueue_due(queue, declared, now)
+    (pk,) = enqueue_due(queue, declared, now + HOUR)
+    schedule("daily", cron("0 6 * * *", "Europe/Berlin"), JobSpec("test.ok", {}))
+    return pk
+
+
+def test_schedules_are_shown_with_next_and_last_run_to_those_who_may_see_them(login: Login, hourly: int) -> None:
+    JobSchedule.objects.create(name="of old/code", timetable="every 1 d")
+    client = login(VIEW, "view_jobschedule")
+
+    states = {state.name: state for state in client.get(ROOM).context["schedules"]}
+    assert list(states) == ["daily", "hourly", "of old/code"]
+    assert (states["daily"].timetable, states["daily"].zone, states["daily"].next_at) == (
+        "0 6 * * *",
+        "Europe/Berlin",
+        None,
+    )
+    text = client.get(ROOM, {"part": "live"}).content.decode()
+    for said in ("no worker has looked at it yet", f"job/{hourly}/change/", "of%20old_2Fcode", "not in this"):
+        assert said in text
+    assert 'data-key="pause schedule' not in text
+
+
+@pytest.mark.usefixtures("hourly")
+def test_who_may_not_see_schedules_sees_and_switches_none(login: Login) -> None:
+    client = login(VIEW, PAUSE, RESUME)
+    assert "hourly" not in client.get(ROOM, {"part": "live"}).content.decode()
+    assert client.post(ROOM, {"verb": "pause", "schedule": "hourly"}).status_code == 403
+
+
+def test_who_may_pauses_and_resumes_a_schedule_and_that_is_recorded(login: Login, hourly: int) -> None:
+    client = login(VIEW, "change_jobschedule")
+    for verb, paused, said in (("pause", True, "Paused"), ("resume", False, "Resumed")):
+        assert f'data-key="{verb} schedule hourly"' in client.get(ROOM).content.decode()
+        client.post(ROOM, {"verb": verb, "schedule": "hourly"}, follow=True)
+        row = JobSchedule.objects.get()
+        assert (row.paused, row.next_at is None) == (paused, paused)
+        entry = LogEntry.objects.order_by("-pk")[0]
+        assert (entry.object_id, entry.get_change_message()) == ("hourly", f"{said} in the admin.")
+    again = client.post(ROOM, {"verb": "resume", "schedule": "hourly"}, follow=True).content.decode()
+    assert "The schedule hourly was not paused, or is gone." in again
+    assert LogEntry.objects.count() == 2
+
+    assert client.post(ROOM, {"verb": "pause", "schedule": "hourly", "queue_name": "mail"}).status_code == 400
