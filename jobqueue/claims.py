@@ -261,7 +261,7 @@ _KNOWN: dict[str, Any] = {
 }
 _READ = (
     *("id", "job_type", "queue_name", "priority", "attempts", "max_attempts", "worker_deaths"),
-    *("idempotency_key", "last_error", "traceparent", "concurrency_key", "concurrency_limit"),
+    *("idempotency_key", "last_error", "traceparent", "concurrency_key", "concurrency_limit", "flow_step_id"),
 )
 # As text, which Python's own readers take apart in a fraction of the time.
 _READ_AS_TEXT = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from jobqueue import fence
+from jobqueue import fence, flow_steps
 from jobqueue.fence import Fate
 from jobqueue.json_values import storable_result_json
 from jobqueue.models import ProcessingJob
@@ -37,6 +37,8 @@ def complete_many(using: str, endings: Sequence[tuple[ProcessingJob, Any]]) -> C
         return Completed([], [], [])
     done = complete_jobs(using, [(name, storable_result_json(result)) for name, job, result in named if job.lock_token])
     completed = Completed([job for name, job, _ in named if name in done], [], [])
+    if steps := [job.flow_step_id for job in completed.recorded if job.flow_step_id is not None]:
+        flow_steps.advance(using, steps)
     others = [job for name, job, _ in named if name not in done]
     if others:
         for job, fate in zip(others, fence.fates(using, others), strict=True):

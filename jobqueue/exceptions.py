@@ -21,6 +21,10 @@ class JobNotFound(JobQueueError):
     """No job has this id in the active schema."""
 
 
+class FlowNotFound(JobQueueError):
+    """There is no flow with this id."""
+
+
 class NotDeadLettered(JobQueueError):
     """Only a dead letter can be requeued or discarded; the job is in another status. Nothing was changed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
@@ -49,6 +49,13 @@ class JobContext:
             LockLost: The job was given to another worker or cancelled.
         """
         self.queue.report_progress(self.job, percent)
+
+    def results_before(self) -> Sequence[Any]:
+        """Return what the jobs returned that this step of a flow waited for, in the order of the plan; else nothing.
+
+        None stands for a job that returned none, or whose row was removed meanwhile.
+        """
+        return self.queue.results_before(self.job)
 
     def complete(self, result: Any = None) -> None:
         """Record success now: inside a transaction, exactly if that commits. So its work is done exactly once.

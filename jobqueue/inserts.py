@@ -1,6 +1,6 @@
 """The statements that insert jobs. No tenant is named: the search_path decides."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -24,12 +24,12 @@ from jobqueue.tracing import traceparent
 _INSERT = """
 INSERT INTO processing_jobs
     (job_type, queue_name, payload, priority, max_attempts, available_at, idempotency_key, concurrency_key,
-     concurrency_limit, traceparent)
-SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k, c, l, %s
+     concurrency_limit, flow_step_id, traceparent)
+SELECT t, q, p, r, m, coalesce(a, statement_timestamp()), k, c, l, f, %s
 FROM ROWS FROM (
     json_to_recordset(%s::json)
-    AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text, c text, l smallint)
-) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, c, l, position)
+    AS (t text, q text, p jsonb, r smallint, m smallint, a timestamptz, k text, c text, l smallint, f bigint)
+) WITH ORDINALITY AS spec (t, q, p, r, m, a, k, c, l, f, position)
 WHERE {is_new}
 ORDER BY position
 ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
@@ -94,6 +94,12 @@ def insert_jobs(using: str, specs: Sequence[CheckedSpec]) -> Inserted:
         pk, now, server_process = cursor.fetchone()
     learn(using, server_process)
     return Inserted([(pk, None)], _in_utc(now))
+
+
+def insert_steps(using: str, steps: Iterable[tuple[int, str]]) -> None:
+    """Insert a row for each step of a flow, given by its id and by its spec as JSON."""
+    specs = ",".join([f'{{"f":{step},{spec.strip()[1:]}' for step, spec in steps])
+    _insert(using, _INSERT_KEYLESS, [traceparent(), f"[{specs}]"])
 
 
 def _insert(using: str, statement: str, parameters: list[Any]) -> Inserted:

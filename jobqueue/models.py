@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.base import ModelState
@@ -55,6 +56,8 @@ class ProcessingJob(models.Model):
     concurrency_slot = models.SmallIntegerField(null=True, help_text="held while it runs, from 1 to the limit")
     # While it is blocked, available_at lies in the far future: so it costs claims what a job for later does, nothing.
     blocked_due_at = models.DateTimeField(null=True, help_text="since when it is due; NULL: it is not blocked")
+    # No foreign key, which would cost each job: see FlowStep.
+    flow_step_id = models.BigIntegerField(null=True)
     progress = models.SmallIntegerField(null=True, help_text="percent, as the handler reports it")
     result = models.JSONField(null=True)
     last_error = models.TextField(db_default="")
@@ -160,6 +163,8 @@ class ProcessingJob(models.Model):
                 name="jobs_blocked",
                 condition=Q(blocked_due_at__isnull=False),
             ),
+            # The job of a step; a step has one at most.
+            models.Index(fields=["flow_step_id"], name="jobs_of_flow_steps", condition=Q(flow_step_id__isnull=False)),
             # For people; the few dead letters are found among millions of finished jobs.
             models.Index(fields=["id"], name="jobs_dead_letters", condition=Q(status=JobStatus.DEAD_LETTER)),
         ]
@@ -222,3 +227,53 @@ class JobSchedule(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class JobFlow(models.Model):
+    """Jobs that wait for each other. Written only by ``jobqueue.flow_steps``."""
+
+    name = models.CharField(max_length=NAME_MAX_LENGTH, db_default="", default="", blank=True)
+    idempotency_key = models.CharField(max_length=IDEMPOTENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none
+    created_at = models.DateTimeField(db_default=Now())
+    cancelled_at = models.DateTimeField(null=True)
+
+    #: Set on what ``Queue.enqueue_flow`` returns: False if the idempotency key was known and this is the flow it names.
+    created: bool
+
+    class Meta:
+        db_table = "job_flows"
+        verbose_name = "flow"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["idempotency_key"],
+                name="flow_key_is_unique",
+                condition=Q(idempotency_key__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"flow {self.pk}"
+
+
+class FlowStep(models.Model):
+    """One job of a flow, from before it is enqueued: the jobs table has only what could run."""
+
+    id = models.BigAutoField(primary_key=True)
+    flow = models.ForeignKey(JobFlow, on_delete=models.CASCADE, related_name="steps")
+    position = models.IntegerField()
+    name = models.CharField(max_length=NAME_MAX_LENGTH, db_default="", default="")
+    spec = models.JSONField(help_text="see jobqueue.specs.CheckedSpec.as_json")
+    waits_for = models.IntegerField(help_text="so many steps must succeed yet before it is enqueued")
+    followers = ArrayField(models.IntegerField(), help_text="the positions of the steps that wait for this one")
+    done_at = models.DateTimeField(null=True, help_text="when its job succeeded")
+
+    class Meta:
+        db_table = "job_flow_steps"
+        verbose_name = "step of a flow"
+        constraints = [
+            models.UniqueConstraint(fields=["flow", "position"], name="flow_step_has_its_position"),
+            models.CheckConstraint(name="flow_step_waits_for_some_or_none", condition=Q(waits_for__gte=0)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"{self.spec['t']} {self.position}"

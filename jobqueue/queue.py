@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
 from django.db.models.functions import Coalesce, Now
 
-from jobqueue import backoff, claims, completions, dead_letters, fence, handlers, maintenance, tracing
+from jobqueue import backoff, claims, completions, dead_letters, fence, flow_steps, handlers, maintenance, tracing
 from jobqueue.claims import Wanted
 from jobqueue.completions import Completed
 from jobqueue.conf import conf
@@ -17,10 +17,18 @@ from jobqueue.error_text import describe
 from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDeadLettered
 from jobqueue.fence import UNLOCKED
 from jobqueue.history import with_attempt
+from jobqueue.flows import Plan
 from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
 from jobqueue.key_policy import IfKnown
-from jobqueue.models import NAME_MAX_LENGTH, WORKER_NAME_MAX_LENGTH, PausedQueue, ProcessingJob
+from jobqueue.models import (
+    IDEMPOTENCY_KEY_MAX_LENGTH,
+    NAME_MAX_LENGTH,
+    WORKER_NAME_MAX_LENGTH,
+    JobFlow,
+    PausedQueue,
+    ProcessingJob,
+)
 from jobqueue.specs import CheckedSpec, JobSpec, check_integer, check_names, check_text
 from jobqueue.statements import dead_workers_suspected
 from jobqueue.states import JobStatus, Outcome
@@ -125,6 +133,37 @@ class Queue:
             sent.is_about(jobs)
         return jobs
 
+    def enqueue_flow(self, plan: Plan, *, name: str = "", idempotency_key: str | None = None) -> JobFlow:
+        """Put in jobs that wait for each other; those that wait for none are enqueued at once.
+
+        The flow exists if and only if the caller's transaction commits.
+
+        Args:
+            plan: Made by ``jobqueue.flows.chain``, ``group`` or ``graph``.
+            name: For people; at most 100 characters.
+            idempotency_key: As for ``enqueue``, but among flows. Its steps can't have keys of their own.
+
+        Returns:
+            The flow; ``created`` is False if the key was known.
+
+        Raises:
+            InvalidJob: A step can't be stored as asked, or there is none; before any SQL runs.
+        """
+        if name:
+            check_text("name", name, NAME_MAX_LENGTH)
+        if idempotency_key is not None:
+            check_text("idempotency_key", idempotency_key, IDEMPOTENCY_KEY_MAX_LENGTH)
+        return flow_steps.start(self.using, plan, name, idempotency_key)
+
+    def cancel_flow(self, flow_id: int) -> int:
+        """Enqueue none of the flow's steps any more, and cancel its jobs that wait or run; return how many.
+
+        Raises:
+            FlowNotFound: There is no such flow.
+        """
+        with transaction.atomic(self.using):
+            return sum(map(self.cancel, flow_steps.stop(self.using, flow_id)))
+
     # Taking jobs out
 
     def dequeue(
@@ -211,15 +250,18 @@ class Queue:
         Raises:
             LockLost: The lock went stale and another worker has the job, or it was cancelled.
         """
-        done = fence.held(self.using, job).update(
-            status=JobStatus.SUCCEEDED,
-            finished_at=Now(),
-            result=storable_result(result),
-            progress=100,
-            worker_deaths=0,
-            history=with_attempt(Outcome.SUCCEEDED),
-            **UNLOCKED,
-        )
+        with transaction.atomic(self.using, savepoint=False):
+            done = fence.held(self.using, job).update(
+                status=JobStatus.SUCCEEDED,
+                finished_at=Now(),
+                result=storable_result(result),
+                progress=100,
+                worker_deaths=0,
+                history=with_attempt(Outcome.SUCCEEDED),
+                **UNLOCKED,
+            )
+            if done and job.flow_step_id is not None:
+                flow_steps.advance(self.using, [job.flow_step_id])
         if not done and not fence.completed(self.using, job):
             raise fence.lock_lost(job)
 
@@ -337,6 +379,10 @@ class Queue:
         """
         if not fence.held(self.using, job).select_for_update().exists():
             raise fence.lock_lost(job)
+
+    def results_before(self, job: ProcessingJob) -> Sequence[Any]:
+        """Return what the jobs returned that this step of a flow waited for; see ``JobContext.results_before``."""
+        return [] if job.flow_step_id is None else flow_steps.results_before(self.using, job.flow_step_id)
 
     def still_held(self, job: ProcessingJob) -> bool:
         """Return whether the claim that ``job`` came from still holds."""
