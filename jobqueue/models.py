@@ -50,7 +50,7 @@ class ProcessingJob(models.Model):
     worker_deaths = models.SmallIntegerField(db_default=0, help_text="in a row")
 
     idempotency_key = models.CharField(max_length=IDEMPOTENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none
-    # At most concurrency_limit jobs of a key run at once. See jobqueue.concurrency.
+    # At most concurrency_limit jobs of a key run at once. See jobqueue.rows.concurrency.
     concurrency_key = models.CharField(max_length=CONCURRENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: no limit
     concurrency_limit = models.SmallIntegerField(null=True, help_text="so many with this key run at once, at most")
     concurrency_slot = models.SmallIntegerField(null=True, help_text="held while it runs, from 1 to the limit")
@@ -137,7 +137,7 @@ class ProcessingJob(models.Model):
         ]
         indexes = [
             # A claim reads each lane (type, queue, priority) from the longest due job on and stops at the present: jobs
-            # that are due later, or of another type, cost it nothing. See jobqueue.lanes.
+            # that are due later, or of another type, cost it nothing. See jobqueue.rows.lanes.
             models.Index(
                 fields=["job_type", "queue_name", "priority", "available_at", "id"],
                 name="jobs_pending_by_lane",
@@ -230,7 +230,7 @@ class JobSchedule(models.Model):
 
 
 class JobFlow(models.Model):
-    """Jobs that wait for each other. Written only by ``jobqueue.flow_steps``."""
+    """Jobs that wait for each other. Written only by ``jobqueue.rows.flow_steps``."""
 
     name = models.CharField(max_length=NAME_MAX_LENGTH, db_default="", default="", blank=True)
     idempotency_key = models.CharField(max_length=IDEMPOTENCY_KEY_MAX_LENGTH, null=True)  # noqa: DJ001 - NULL: none

@@ -8,17 +8,11 @@ from django.db import transaction
 from django.db.models import Case, F, QuerySet, When
 from django.db.models.functions import Coalesce, Now
 
-from jobqueue import backoff, claims, completions, dead_letters, fence, flow_steps, handlers, maintenance, tracing
-from jobqueue.claims import Wanted
-from jobqueue.completions import Completed
+from jobqueue import backoff, handlers, tracing
 from jobqueue.conf import conf
-from jobqueue.dead_letters import Decided
 from jobqueue.error_text import describe
 from jobqueue.exceptions import InvalidJob, JobNotFound, NoJobAvailable, NotDeadLettered
-from jobqueue.fence import UNLOCKED
-from jobqueue.history import with_attempt
 from jobqueue.flows import Plan
-from jobqueue.insertion import insert_or_find
 from jobqueue.json_values import storable_result
 from jobqueue.key_policy import IfKnown
 from jobqueue.models import (
@@ -29,8 +23,15 @@ from jobqueue.models import (
     PausedQueue,
     ProcessingJob,
 )
+from jobqueue.rows import claims, completions, dead_letters, fence, flow_steps, maintenance
+from jobqueue.rows.claims import Wanted
+from jobqueue.rows.completions import Completed
+from jobqueue.rows.dead_letters import Decided
+from jobqueue.rows.fence import UNLOCKED
+from jobqueue.rows.history import with_attempt
+from jobqueue.rows.insertion import insert_or_find
+from jobqueue.rows.statements import dead_workers_suspected
 from jobqueue.specs import CheckedSpec, JobSpec, check_integer, check_names, check_text
-from jobqueue.statements import dead_workers_suspected
 from jobqueue.states import JobStatus, Outcome
 from jobqueue.wakeup import tell_cancelled_after_commit, wake_after_commit
 

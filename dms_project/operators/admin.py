@@ -21,7 +21,7 @@ from dms_project.tenancy.admin import TenantAdmin
 from dms_project.tenancy.models import Domain, Tenant
 from jobqueue.admin.labels import label
 from jobqueue.admin.reach import counted
-from jobqueue.counts import Counts, count_jobs
+from jobqueue.rows.counts import Counts, count_jobs
 
 label(
     Tenant,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dms_project.operators.fleet_counts import FleetCounts
 from dms_project.operators.worker_time import NEWEST
-from jobqueue.counts import LIMIT, Counts
+from jobqueue.rows.counts import LIMIT, Counts
 
 #: Tenants with a label of their own, those with most to do; all others are added up.
 LABELLED_TENANTS = 20

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from django.db import Error, connection, transaction
 
 from dms_project.tenancy import TenantNotFound, use
-from jobqueue.dead_letters import Cause, causes, newest_dead_letters
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import Cause, causes, newest_dead_letters
 
 #: In each tenant its newest dead letters are looked through, up to so many.
 REACH = 10_000

@@ -11,7 +11,7 @@ from django.db import Error, connection
 from dms_project.operators.worker_time import worker_seconds
 from dms_project.tenancy import TenantNotFound, fleet, use
 from dms_project.tenancy.models import Tenant
-from jobqueue.counts import Counts, count_jobs
+from jobqueue.rows.counts import Counts, count_jobs
 
 #: For one tenant; a table that a migration has locked must not hold up the others.
 _STATEMENT_TIMEOUT = "1s"

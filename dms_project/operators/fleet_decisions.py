@@ -14,8 +14,8 @@ from django.utils.translation import ngettext, ngettext_lazy
 from dms_project.tenancy import PUBLIC, TenantNotFound, use
 from dms_project.tenancy.models import Tenant
 from jobqueue.admin.decisions import PAST, decide_in_batches, refusal
-from jobqueue.dead_letters import Decided
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import Decided
 
 #: In so many tenants it is said what was refused.
 _NAMED = 5

@@ -14,8 +14,8 @@ from dms_project.operators.fleet_causes import REACH, addresses_of, causes_in
 from dms_project.operators.fleet_decisions import decide, demand, report, rights
 from dms_project.tenancy import TenantNotFound, fleet, use
 from jobqueue.admin.reach import number
-from jobqueue.dead_letters import Decided, of_cause
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import Decided, of_cause
 
 #: For a look at all tenants; what is left out then is said.
 _SECONDS = 5.0

@@ -16,8 +16,8 @@ from django.http import HttpRequest
 
 from dms_project.tenancy import TenantNotFound, use
 from jobqueue.admin.reach import LARGE, within_reach
-from jobqueue.counts import Counts, count_jobs
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.counts import Counts, count_jobs
 
 #: So many jobs are shown.
 SHOWN = 100

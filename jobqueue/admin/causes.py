@@ -13,8 +13,8 @@ from django.views import View
 from jobqueue.admin.decisions import decide_and_record, report
 from jobqueue.admin.paging import COUNT_LIMIT
 from jobqueue.admin.reach import number
-from jobqueue.dead_letters import causes, newest_dead_letters, of_cause
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import causes, newest_dead_letters, of_cause
 from jobqueue.states import JobStatus
 
 

@@ -19,8 +19,8 @@ from jobqueue.control.queues import queue_states
 from jobqueue.control.sampling import Sample, jobs_since
 from jobqueue.control.schedules import schedule_states
 from jobqueue.control.workers import worker_states
-from jobqueue.counts import LIMIT, Counts, count_jobs
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.counts import LIMIT, Counts, count_jobs
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from jobqueue.dead_letters import Decided
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows.dead_letters import Decided
 from jobqueue.states import JobStatus
 
 #: More than this many are asked about first.

@@ -7,9 +7,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.dead_letters import of_cause
 from jobqueue.handlers import registered
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import of_cause
 
 #: Choices are read from this many of the newest jobs; DISTINCT over all of them would read the whole table.
 _NEWEST = 2_000

@@ -9,9 +9,9 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from jobqueue.admin.reach import LARGE, counted, number, within_reach
-from jobqueue.counts import Counts, count_all, count_jobs
-from jobqueue.pending import without_handler
 from jobqueue.queue import Queue
+from jobqueue.rows.counts import Counts, count_all, count_jobs
+from jobqueue.rows.pending import without_handler
 from jobqueue.states import JobStatus
 
 

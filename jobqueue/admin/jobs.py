@@ -27,8 +27,8 @@ from jobqueue.admin.notes import note
 from jobqueue.admin.paging import COUNT_LIMIT, CappedPaginator
 from jobqueue.control.evidence import reasons
 from jobqueue.control.timeline import timeline
-from jobqueue.dead_letters import newest_dead_letters, with_words
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import newest_dead_letters, with_words
 from jobqueue.states import JobStatus
 
 #: Where jobs are put that name no queue.

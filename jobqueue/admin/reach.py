@@ -8,10 +8,10 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from jobqueue.admin.paging import COUNT_LIMIT
-from jobqueue.counts import LIMIT, Counts
-from jobqueue.dead_letters import newest_dead_letters
 from jobqueue.models import ProcessingJob
-from jobqueue.pending import first_pending
+from jobqueue.rows.counts import LIMIT, Counts
+from jobqueue.rows.dead_letters import newest_dead_letters
+from jobqueue.rows.pending import first_pending
 from jobqueue.states import JobStatus
 
 #: Filters that no index serves look through so many jobs.

@@ -21,10 +21,10 @@ from jobqueue.control.schedules import problem
 from jobqueue.exceptions import InvalidJob
 from jobqueue.handlers import registered
 from jobqueue.models import JobSchedule
-from jobqueue.scheduled_jobs import begin_at_next, database_time, pause, resume
 from jobqueue.schedules import declared
 from jobqueue.specs import JobSpec
 from jobqueue.timetables import parse
+from jobqueue.worker.scheduled_jobs import begin_at_next, database_time, pause, resume
 
 _NEVER = "-"
 

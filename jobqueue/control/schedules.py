@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from jobqueue.models import JobSchedule
-from jobqueue.scheduled_jobs import LATE, pause, resume
 from jobqueue.schedules import declared, declared_in
 from jobqueue.tenant_source import current_tenant
 from jobqueue.timetables import Cron, parse
+from jobqueue.worker.scheduled_jobs import LATE, pause, resume
 
 #: More are not looked at.
 _MOST = 1_000

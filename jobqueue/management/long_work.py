@@ -10,9 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from jobqueue.control.requeueing import Requeued, requeue_slowly
 from jobqueue.control.retention import prune
-from jobqueue.dead_letters import of_cause
 from jobqueue.management.output import ProgressBar, counted
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.dead_letters import of_cause
 from jobqueue.states import FINAL
 from jobqueue.tenant_source import TenantSource
 

@@ -6,10 +6,10 @@ from typing import Any
 from jobqueue.control.queues import queue_states
 from jobqueue.control.schedules import schedule_states
 from jobqueue.control.workers import worker_states
-from jobqueue.counts import count_jobs
-from jobqueue.dead_letters import causes, newest_dead_letters
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows.counts import count_jobs
+from jobqueue.rows.dead_letters import causes, newest_dead_letters
 
 #: Causes are counted among so many dead letters, the newest.
 _NEWEST = 10_000

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 from django.db.models import F, Q
 
-# The number is jobqueue.concurrency.LOCK_CLASS. Each schema has functions of its own, bound to its tables, since a
+# The number is jobqueue.rows.concurrency.LOCK_CLASS. Each schema has functions of its own, bound to its tables, since a
 # transaction may commit while another tenant is the active one. Above READ COMMITTED the snapshot may be older than the
 # lock: then it is left to the look for forgotten jobs. Each type and queue of a key has its next job unblocked: the
 # first of all may be one that no worker takes now. A wake-up names the tenant where there is a ledger, whose names are

@@ -12,9 +12,9 @@ from django.db.models.expressions import RawSQL
 
 from jobqueue.models import PausedQueue, ProcessingJob
 from jobqueue.queue import Queue
-from jobqueue.scheduled_jobs import database_time, enqueue_due
 from jobqueue.schedules import declared_in
 from jobqueue.tenant_source import current_tenant
+from jobqueue.worker.scheduled_jobs import database_time, enqueue_due
 
 _TIMES = ("available_at", "locked_at", "suspected_since", "created_at", "started_at", "finished_at")
 _HISTORY = """(

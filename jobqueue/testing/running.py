@@ -8,11 +8,11 @@ from psycopg.pq import TransactionStatus
 
 from jobqueue import handlers
 from jobqueue.error_text import summary
-from jobqueue.executor import Claim, Ending, execute, traced
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
-from jobqueue.recording import record
 from jobqueue.tenant_source import current_tenant, tenant_source
+from jobqueue.worker.executor import Claim, Ending, execute, traced
+from jobqueue.worker.recording import record
 
 WORKER = "test"
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 from django.db.models.functions import Now
 
 from dms_project.tenancy import use
-from jobqueue.counts import count_jobs
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows.counts import count_jobs
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, Twins

@@ -18,9 +18,9 @@ from dms_project.operators import fleet_counts
 from dms_project.operators.exposition import LABELLED_TENANTS, OTHERS, lines
 from dms_project.operators.fleet_counts import FleetCounts, Sample
 from dms_project.tenancy import use
-from jobqueue.counts import LIMIT, Counts
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows.counts import LIMIT, Counts
 from tests.house.clone import Answer, Run, eventually, get
 from tests.house.test_health import postgres, suspended, web
 
@@ -142,7 +142,7 @@ def test_a_fleet_too_large_for_one_look_comes_round_and_says_what_is_missing() -
 
 @pytest.mark.django_db
 def test_one_look_costs_a_tenant_three_statements(django_assert_max_num_queries: Any) -> None:
-    """And that of its table; what it reads there is bounded by ``jobqueue.counts``."""
+    """And that of its table; what it reads there is bounded by ``jobqueue.rows.counts``."""
     fleet = FleetCounts()
     fleet.refresh(60)
     with django_assert_max_num_queries(3 + 3 * 3):

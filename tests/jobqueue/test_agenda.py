@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from jobqueue.agenda import Agenda
 from jobqueue.tenant_source import TenantSource, everybody
+from jobqueue.worker.agenda import Agenda
 
 
 class Source:

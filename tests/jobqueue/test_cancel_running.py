@@ -8,15 +8,15 @@ import pytest
 from django.db import connections
 
 from dms_project.tenancy import use
-from jobqueue import keeper as keeper_module
-from jobqueue.executor import Claim, Ending
-from jobqueue.keeper import Keeper
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
-from jobqueue.runs import Run
-from jobqueue.slots import Slots
 from jobqueue.tenant_source import tenant_source
 from jobqueue.wakeup import cancelled_job
+from jobqueue.worker import keeper as keeper_module
+from jobqueue.worker.executor import Claim, Ending
+from jobqueue.worker.keeper import Keeper
+from jobqueue.worker.runs import Run
+from jobqueue.worker.slots import Slots
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.jobs import Jobs
 from tests.jobqueue.waiting import eventually

@@ -8,12 +8,12 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from jobqueue.claims import Wanted, claim, undo
-from jobqueue.concurrency import unblock_forgotten
 from jobqueue.exceptions import InvalidJob
-from jobqueue.lanes import Marks
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.rows.claims import Wanted, claim, undo
+from jobqueue.rows.concurrency import unblock_forgotten
+from jobqueue.rows.lanes import Marks
 from jobqueue.task_api import InvalidTask
 from tests.jobqueue.jobs import Jobs, row
 from tests.jobqueue.test_query_plans import statements

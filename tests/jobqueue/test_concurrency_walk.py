@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dms_project.tenancy import use
-from jobqueue.claims import Wanted, claim, undo
-from jobqueue.lanes import Marks
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows.claims import Wanted, claim, undo
+from jobqueue.rows.lanes import Marks
 
 LIMITS = {"a": 1, "b": 2}
 LONG = timedelta(minutes=5)

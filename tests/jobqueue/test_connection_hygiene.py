@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection, connections
 
-from jobqueue.connection_hygiene import drop_connection
 from jobqueue.sign_of_life import LOCK_CLASS
+from jobqueue.worker.connection_hygiene import drop_connection
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import TENANTS, BothTenants

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection, transaction
 
-from jobqueue import direct_sessions
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows import direct_sessions
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
@@ -52,7 +52,7 @@ def test_a_rollback_and_a_washed_session_do_no_harm(queue: Queue) -> None:
 def test_behind_a_pooler_nothing_is_prepared(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     """It tells a process id of its own; here it is the answer that differs."""
     learn = direct_sessions.learn
-    monkeypatch.setattr("jobqueue.inserts.learn", lambda using, process: learn(using, process + 1))
+    monkeypatch.setattr("jobqueue.rows.inserts.learn", lambda using, process: learn(using, process + 1))
 
     for _ in range(5):
         queue.enqueue("test.ok", {})

@@ -12,10 +12,10 @@ from jobqueue.backoff import constant
 from jobqueue.error_text import MAX_BYTES
 from jobqueue.exceptions import NotDeadLettered
 from jobqueue.handlers import job_handler
-from jobqueue.history import MAX_ENTRIES
 from jobqueue.json_values import RESULT_MAX_BYTES, UNSTORABLE
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows.history import MAX_ENTRIES
 from tests.jobqueue.jobs import Jobs, age_lock, columns, row
 
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobqueue.exceptions import InvalidJob
-from jobqueue.inserts import COPY_FROM
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.rows.inserts import COPY_FROM
 from tests.jobqueue.jobs import Jobs, columns, row
 
 STORABLE_NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=100)

@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import os, signal, sys, time
 from pathlib import Path
-from jobqueue.first_process import go_on_in_a_child_if_first
+from jobqueue.worker.first_process import go_on_in_a_child_if_first
 
 first = os.getpid()
 go_on_in_a_child_if_first()
@@ -63,7 +63,7 @@ def test_a_death_by_a_signal_is_told_as_a_shell_does(container: list[str]) -> No
 
 def test_elsewhere_nothing_happens() -> None:
     program = (
-        "import os; from jobqueue.first_process import go_on_in_a_child_if_first as go\n"
+        "import os; from jobqueue.worker.first_process import go_on_in_a_child_if_first as go\n"
         "before = os.getpid(); go(); print(before == os.getpid())"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"True\n"

@@ -231,7 +231,7 @@ def test_in_whatever_order_and_batches_jobs_succeed_each_step_begins_once_and_in
 
 
 def test_what_a_success_reads_of_the_flows_is_found_by_indexes(queue: Queue) -> None:
-    from jobqueue.flow_steps import _ADVANCE, _LOCK, _RESULTS
+    from jobqueue.rows.flow_steps import _ADVANCE, _LOCK, _RESULTS
 
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobqueue import health_file
-from jobqueue.health_file import HealthFile
+from jobqueue.worker import health_file
+from jobqueue.worker.health_file import HealthFile
 from tests.jobqueue.conftest import Start
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobqueue.exceptions import Cancelled, Interruption, SoftTimeLimit
-from jobqueue.interruption import InterruptibleCall
+from jobqueue.worker.interruption import InterruptibleCall
 from tests.jobqueue.waiting import eventually
 
 

@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from dms_project.tenancy import PUBLIC, use
 from jobqueue import schedules
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.scheduled_jobs import database_time, enqueue_due
 from jobqueue.schedules import cron, schedule
+from jobqueue.worker.scheduled_jobs import database_time, enqueue_due
 from tests.jobqueue.jobs import Jobs, row
 
 

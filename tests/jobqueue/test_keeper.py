@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from dms_project.tenancy import use
-from jobqueue import keeper as module
-from jobqueue.keeper import Keeper
 from jobqueue.queue import Queue
 from jobqueue.tenant_source import tenant_source
+from jobqueue.worker import keeper as module
+from jobqueue.worker.keeper import Keeper
 from tests.jobqueue.waiting import eventually
 
 

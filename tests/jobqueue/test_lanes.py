@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dms_project.tenancy import use
-from jobqueue import claims
-from jobqueue.claims import Wanted
-from jobqueue.lanes import FRONT_AT_LEAST_SECONDS, FRONT_SECONDS, Lane, Marks, Place, shares
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.rows import claims
+from jobqueue.rows.claims import Wanted
+from jobqueue.rows.lanes import FRONT_AT_LEAST_SECONDS, FRONT_SECONDS, Lane, Marks, Place, shares
 from tests.jobqueue.test_query_plans import buffers, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

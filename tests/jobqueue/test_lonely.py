@@ -2,11 +2,11 @@
 
 import pytest
 
-from jobqueue import lonely
-from jobqueue.executor import Claim
-from jobqueue.holdings import Holdings
-from jobqueue.lonely import Lonely
 from jobqueue.models import ProcessingJob
+from jobqueue.worker import lonely
+from jobqueue.worker.executor import Claim
+from jobqueue.worker.holdings import Holdings
+from jobqueue.worker.lonely import Lonely
 
 
 class Clock:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import NotSupportedError, OperationalError, connection
 
-from jobqueue.own_session import LOOK_SECONDS, OwnSession
+from jobqueue.worker.own_session import LOOK_SECONDS, OwnSession
 
 STALE_AFTER = timedelta(seconds=4)
 LOOKS_UNTIL_CUT = int(2 / LOOK_SECONDS)  # half the stale limit

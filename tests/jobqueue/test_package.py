@@ -44,7 +44,7 @@ from django.core.checks import run_checks
 from jobqueue.handlers import registered
 names = [module.name for module in pkgutil.walk_packages(jobqueue.__path__, "jobqueue.")]
 for name in names:
-    if name not in ("jobqueue.testing.plugin", "jobqueue.isolated_child") and ".migrations" not in name:
+    if name not in ("jobqueue.testing.plugin", "jobqueue.worker.isolated_child") and ".migrations" not in name:
         importlib.import_module(name)
 print(jobqueue.__file__)
 print(*[error for error in run_checks() if error.id.startswith("jobqueue")])

@@ -6,9 +6,9 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from jobqueue.claims import Wanted, waits_alone
 from jobqueue.exceptions import InvalidJob
 from jobqueue.queue import Queue
+from jobqueue.rows.claims import Wanted, waits_alone
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.jobs import MINUTES, Jobs, age_lock, row
 from tests.jobqueue.workers import BothTenants

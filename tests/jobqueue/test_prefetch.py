@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.prefetch import HORIZON_SECONDS, MOST, Prefetch
+from jobqueue.worker.prefetch import HORIZON_SECONDS, MOST, Prefetch
 
 durations = st.lists(st.floats(0, 100), min_size=1, max_size=50)
 

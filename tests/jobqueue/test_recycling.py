@@ -6,9 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dms_project.tenancy import use
-from jobqueue import recycling
 from jobqueue.queue import Queue
-from jobqueue.recycling import RECYCLED
+from jobqueue.worker import recycling
+from jobqueue.worker.recycling import RECYCLED
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, Twins

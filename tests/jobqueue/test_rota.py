@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobqueue.rota import Rota
 from jobqueue.wakeup import QUIET_SECONDS
+from jobqueue.worker.rota import Rota
 
 
 def served(*names: str, at: float = 0.0) -> Rota:

@@ -1,9 +1,9 @@
 """Code that a handler runs can be told which job it belongs to."""
 
-from jobqueue.executor import Claim, execute
 from jobqueue.queue import Queue
 from jobqueue.running_job import running_job
 from jobqueue.tenant_source import tenant_source
+from jobqueue.worker.executor import Claim, execute
 from tests.jobqueue.jobs import Jobs
 
 

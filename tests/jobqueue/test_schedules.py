@@ -12,8 +12,8 @@ from dms_project.tenancy import use
 from jobqueue import schedules
 from jobqueue.models import JobSchedule, ProcessingJob
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.scheduled_jobs import database_time, enqueue_due
 from jobqueue.schedules import Schedule, cron, every, schedule
+from jobqueue.worker.scheduled_jobs import database_time, enqueue_due
 from tests.faults.test_clocks import skewed
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually

@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from jobqueue import maintenance
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows import maintenance
 from jobqueue.sign_of_life import LOCK_CLASS, SignOfLife
 from tests.jobqueue.jobs import Jobs, age_lock, columns, row
 

@@ -11,7 +11,7 @@ import pytest
 from dms_project.tenancy import use
 from jobqueue.handlers import job_handler
 from jobqueue.models import ProcessingJob
-from jobqueue.recycling import RECYCLED
+from jobqueue.worker.recycling import RECYCLED
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, WorkerProcess

@@ -13,12 +13,12 @@ from django.db.models.functions import Now
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from jobqueue import claims as claiming
-from jobqueue.claims import Wanted
 from jobqueue.exceptions import LockLost, NoJobAvailable, NotDeadLettered
-from jobqueue.lanes import Marks
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
+from jobqueue.rows import claims as claiming
+from jobqueue.rows.claims import Wanted
+from jobqueue.rows.lanes import Marks
 from tests.jobqueue.walk_sign import Sign
 
 workers = st.sampled_from(["w1", "w2"])

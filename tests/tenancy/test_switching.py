@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dms_project.tenancy import PUBLIC, current, use
-from jobqueue.connection_hygiene import reset_connections
+from jobqueue.worker.connection_hygiene import reset_connections
 from tests.tenancy.sessions import mark
 
 

@@ -5,7 +5,7 @@ import signal
 from typing import Any
 
 from jobqueue.queue import Queue
-from jobqueue.slots import Slots
+from jobqueue.worker.slots import Slots
 
 VARIABLE = "JOBQUEUE_TEST_DIES"
 

@@ -14,20 +14,21 @@ from django.core.checks.registry import registry
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from jobqueue import events, tracing
+from jobqueue import tracing
 from jobqueue.conf import conf
-from jobqueue.first_process import go_on_in_a_child_if_first
 from jobqueue.handlers import registered
-from jobqueue.health_file import HealthFile
-from jobqueue.isolation import NoForkServer
 from jobqueue.models import WORKER_NAME_MAX_LENGTH
-from jobqueue.processes import CHILD_NUMBER, PARENT, WorkerProcesses
-from jobqueue.programs import end_programs
 from jobqueue.queue import Queue
-from jobqueue.recycling import RECYCLED, memory_bytes
-from jobqueue.service import Service
 from jobqueue.tenant_source import TenantSource, tenant_source
-from jobqueue.worker import Worker
+from jobqueue.worker import events
+from jobqueue.worker.first_process import go_on_in_a_child_if_first
+from jobqueue.worker.health_file import HealthFile
+from jobqueue.worker.isolation import NoForkServer
+from jobqueue.worker.processes import CHILD_NUMBER, PARENT, WorkerProcesses
+from jobqueue.worker.programs import end_programs
+from jobqueue.worker.recycling import RECYCLED, memory_bytes
+from jobqueue.worker.service import Service
+from jobqueue.worker.worker import Worker
 
 _MOST = 1_000  # threads of a process, and processes: more is a slip of the finger
 

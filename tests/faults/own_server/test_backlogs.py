@@ -14,10 +14,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from dms_project.tenancy import use
-from jobqueue import claims
-from jobqueue.claims import Wanted
-from jobqueue.lanes import Marks
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.rows import claims
+from jobqueue.rows.claims import Wanted
+from jobqueue.rows.lanes import Marks
 from tests.jobqueue.test_query_plans import buffers, plan, reads_the_whole_table, sorts
 
 WANTED: dict[str, Any] = {"job_types": ["test.ok"], "queue_names": [f"q{n}" for n in range(10)]}

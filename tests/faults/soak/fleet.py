@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jobqueue.recycling import RECYCLED
+from jobqueue.worker.recycling import RECYCLED
 from scripts.leash import leashed
 from tests.testjobs import ledger
 

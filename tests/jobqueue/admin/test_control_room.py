@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from jobqueue import schedules
 from jobqueue.models import JobSchedule
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.scheduled_jobs import database_time, enqueue_due
 from jobqueue.schedules import cron, every, schedule
+from jobqueue.worker.scheduled_jobs import database_time, enqueue_due
 from tests.jobqueue.admin.conftest import Login
 from tests.jobqueue.jobs import Jobs
 

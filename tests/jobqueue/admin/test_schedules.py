@@ -10,8 +10,8 @@ from django.core.checks import run_checks
 from jobqueue import schedules
 from jobqueue.models import JobSchedule, ProcessingJob
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.scheduled_jobs import database_time, enqueue_due
 from jobqueue.schedules import every, schedule
+from jobqueue.worker.scheduled_jobs import database_time, enqueue_due
 from tests.jobqueue.admin.conftest import Login
 from tests.jobqueue.admin.test_admin import page
 

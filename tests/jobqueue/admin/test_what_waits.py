@@ -9,11 +9,11 @@ from django.db.models.functions import Now
 from django.test import Client
 from lxml import html  # type: ignore[import-untyped]
 
-from jobqueue import counts
 from jobqueue.admin import reach
-from jobqueue.counts import count_all, count_jobs
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.rows import counts
+from jobqueue.rows.counts import count_all, count_jobs
 from tests.jobqueue.admin.conftest import Login
 from tests.jobqueue.admin.test_admin import LIST, VIEW, page
 from tests.jobqueue.jobs import Jobs, row

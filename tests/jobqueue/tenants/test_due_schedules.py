@@ -14,10 +14,10 @@ from dms_project.tenancy.schemas import create_tenant, delete_tenant
 from jobqueue import schedules
 from jobqueue.models import JobSchedule, ProcessingJob
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.scheduler import Scheduler
 from jobqueue.schedules import cron, every, schedule
 from jobqueue.tenants.ledger import WakeupLedger
 from jobqueue.tenants.models import DueSchedule
+from jobqueue.worker.scheduler import Scheduler
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 TENANTS = ["acme", "globex"]

@@ -8,10 +8,10 @@ from django.db import connection, transaction
 
 from dms_project.tenancy import fleet, use
 from dms_project.tenancy.schemas import create_tenant
-from jobqueue.agenda import Agenda
 from jobqueue.queue import JobSpec, Queue
 from jobqueue.tenants.ledger import WakeupLedger
 from jobqueue.tenants.models import Sweep, Wakeup
+from jobqueue.worker.agenda import Agenda
 from tests.jobqueue.tenants.sessions import rows, settle
 
 pytestmark = pytest.mark.usefixtures("committed_db")
