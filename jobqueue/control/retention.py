@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from jobqueue.models import ProcessingJob
+from jobqueue.models import FlowStep, JobFlow, ProcessingJob
 from jobqueue.states import FINAL
 
 #: Rows that one look reads, and one transaction removes at most.
@@ -46,6 +47,24 @@ def prune(using: str, ages: Mapping[str, timedelta], *, dry_run: bool = False) -
         old = [pk for pk, status, _, ended in rows if ended is not None and status in before and ended < before[status]]
         if old:
             yield len(old) if dry_run else _remove(using, old)
+
+
+def prune_flows(using: str, age: timedelta) -> Iterator[int]:
+    """Remove the flows that were put in longer ago and of which no job is left; yields how many, batch by batch.
+
+    None of their steps can begin any more: only the success of another step's job makes one begin.
+    """
+    steps = FlowStep.objects.using(using)
+    jobs = ProcessingJob.objects.using(using).filter(flow_step_id=OuterRef("pk"))
+    with_job = steps.filter(Exists(jobs), flow=OuterRef("pk"))
+    while True:
+        old = JobFlow.objects.using(using).filter(~Exists(with_job), created_at__lt=Now() - age)
+        with transaction.atomic(using):
+            found = list(old.order_by("pk").values_list("pk", flat=True)[:BATCH])
+            if not found:
+                return
+            steps.filter(flow__in=found)._raw_delete(using)
+            yield JobFlow.objects.using(using).filter(pk__in=found)._raw_delete(using)
 
 
 def _remove(using: str, ids: list[int]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from jobqueue.control.requeueing import Requeued, requeue_slowly
-from jobqueue.control.retention import prune
+from jobqueue.control.retention import prune, prune_flows
 from jobqueue.management.output import ProgressBar, counted
 from jobqueue.models import ProcessingJob
 from jobqueue.rows.dead_letters import of_cause
@@ -33,6 +33,8 @@ class LongWork(BaseCommand):
                 for batch in prune(ProcessingJob.objects.db, ages, dry_run=options["dry_run"]):
                     jobs += batch
                     bar.show(number, f"tenants; {name}: {jobs:,} jobs")
+                if not options["dry_run"]:
+                    sum(prune_flows(ProcessingJob.objects.db, max(ages.values())))
             removed[name] = jobs
         bar.end()
         if options["json"]:

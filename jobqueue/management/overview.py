@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from jobqueue.control.flows import newest_flows
 from jobqueue.control.queues import queue_states
 from jobqueue.control.schedules import schedule_states
 from jobqueue.control.workers import worker_states
@@ -73,6 +74,18 @@ def schedules(using: str) -> Iterator[dict[str, Any]]:
         }
 
 
+def flows(using: str) -> Iterator[dict[str, Any]]:
+    """The newest flows: how far each is."""
+    for flow in newest_flows(using):
+        yield {
+            "id": flow.id,
+            "name": flow.name,
+            "state": flow.state,
+            "done": f"{flow.done} of {len(flow.steps)}",
+            "created_at": flow.created_at,
+        }
+
+
 def dead_letter_causes(using: str) -> Iterator[dict[str, Any]]:
     """What the newest dead letters died of, the most frequent first."""
     for cause in causes(newest_dead_letters(ProcessingJob.objects.using(using), _NEWEST)):
@@ -85,5 +98,6 @@ OVERVIEWS: dict[str, tuple[Callable[[str], Iterator[dict[str, Any]]], str]] = {
     "queues": (queues, "no queue has jobs or is paused"),
     "workers": (workers, "nothing runs"),
     "schedules": (schedules, "no schedules"),
+    "flows": (flows, "no flows"),
     "causes": (dead_letter_causes, "no dead letters"),
 }

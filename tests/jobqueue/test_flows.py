@@ -1,18 +1,27 @@
 """Jobs that wait for others: each is enqueued exactly once, when the last of those it waits for has succeeded."""
 
+import json
 from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jobqueue.control.flows import flow_state
+from jobqueue.control.retention import prune_flows
 from jobqueue.exceptions import FlowNotFound, InvalidJob
 from jobqueue.flows import Plan, Step, chain, graph, group
 from jobqueue.handlers import JobContext
 from jobqueue.models import FlowStep, JobFlow, ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from jobqueue.rows.flow_steps import _ADVANCE, _LOCK, _RESULTS
+from tests.jobqueue.concurrency import backend_pid, threads, waits_for_a_lock
+from tests.jobqueue.waiting import eventually
 
 
 def job(name: str, **options: Any) -> JobSpec:
@@ -231,10 +240,67 @@ def test_in_whatever_order_and_batches_jobs_succeed_each_step_begins_once_and_in
 
 
 def test_what_a_success_reads_of_the_flows_is_found_by_indexes(queue: Queue) -> None:
-    from jobqueue.rows.flow_steps import _ADVANCE, _LOCK, _RESULTS
-
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         for statement, value in ((_LOCK, [1, 2]), (_ADVANCE, [1, 2]), (_RESULTS, 1)):
             cursor.execute(f"EXPLAIN {statement}", [value])
             assert "Seq Scan" not in "\n".join(line for (line,) in cursor.fetchall())
+
+
+@pytest.mark.usefixtures("committed_db")
+def test_the_last_two_of_a_group_that_end_at_the_same_time_begin_the_join_once(queue: Queue) -> None:
+    queue.enqueue_flow(group(job("a"), job("b"), then=job("c")))
+    first, second = queue.dequeue_many("w", 2)
+    pids: list[int] = []
+
+    def complete_second() -> None:
+        pids.append(backend_pid())
+        queue.complete_many([(second, None)])
+
+    with threads(1) as start:
+        with transaction.atomic():
+            queue.complete_many([(first, None)])
+            other = start(complete_second)
+            eventually(lambda: bool(pids) and waits_for_a_lock(pids[0]), what="the other waits for the first's commit")
+        other.result(20)
+
+    assert waiting() == ["c"]
+
+
+def test_people_see_what_is_done_what_runs_and_what_waits_for_what(queue: Queue, tenant: str) -> None:
+    flow = queue.enqueue_flow(chain(group(job("a"), job("b", max_attempts=1)), job("c")), name="letters")
+    succeed(queue, "a")
+    queue.fail(queue.dequeue("w"), "broken")
+
+    state = flow_state("default", flow.pk)
+    assert [step.state for step in state.steps] == ["succeeded", "dead_letter", "waiting"]
+    assert (state.state, state.done, state.steps[2].waits_for) == ("dead_letter", 1, [1])
+    assert "letters: dead_letter, 1 of 3 steps done" in _jobs("flow", str(flow.pk), "--tenant", tenant)
+    (listed,) = json.loads(_jobs("flows", "--tenant", tenant, "--json"))
+    assert (listed["id"], listed["done"]) == (flow.pk, "1 of 3")
+    with pytest.raises(CommandError, match=r"There is no flow 0\. See 'manage.py jobs flows'"):
+        _jobs("flow", "0", "--tenant", tenant)
+
+    dead = ProcessingJob.objects.get(status="dead_letter")
+    queue.discard(dead.pk)
+    assert flow_state("default", flow.pk).state == "stopped"
+    queue.cancel_flow(flow.pk)
+    assert [step.state for step in flow_state("default", flow.pk).steps] == ["succeeded", "failed", "cancelled"]
+
+
+def test_a_flow_is_removed_when_none_of_its_jobs_is_left(queue: Queue) -> None:
+    kept, gone = queue.enqueue_flow(chain(job("a"), job("b"))), queue.enqueue_flow(chain(job("c")))
+    ProcessingJob.objects.filter(payload__name="c").delete()
+
+    assert sum(prune_flows("default", timedelta(days=1))) == 0
+    assert sum(prune_flows("default", timedelta(0))) == 1
+
+    assert flow_state("default", kept.pk).state == "running"
+    with pytest.raises(FlowNotFound):
+        flow_state("default", gone.pk)
+
+
+def _jobs(*arguments: str) -> str:
+    out = StringIO()
+    call_command("jobs", *arguments, stdout=out)
+    return out.getvalue()

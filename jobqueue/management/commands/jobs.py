@@ -13,9 +13,10 @@ from django.forms.models import model_to_dict
 
 from jobqueue.conf import conf
 from jobqueue.control.evidence import reasons
+from jobqueue.control.flows import flow_state
 from jobqueue.control.timeline import timeline
 from jobqueue.error_text import summary
-from jobqueue.exceptions import InvalidJob, JobNotFound, NotDeadLettered
+from jobqueue.exceptions import FlowNotFound, InvalidJob, JobNotFound, NotDeadLettered
 from jobqueue.handlers import registered
 from jobqueue.management.long_work import LongWork
 from jobqueue.management.output import age, table, text_of
@@ -55,6 +56,7 @@ class Command(LongWork):
         for verb, text in (
             ("show", "everything about one job"),
             ("why", "why a job is not running"),
+            ("flow", "the steps of a flow: which job does each, and what it waits for"),
         ):
             verbs.add_parser(verb, help=text).add_argument("ids", nargs=1, type=int, metavar="ID")
         requeue = verbs.add_parser("requeue", help="let dead letters run again: some by their ids, or all of a cause")
@@ -87,6 +89,7 @@ class Command(LongWork):
             ("queues", "the same for each queue, and which are paused"),
             ("workers", "which worker runs what, and since when"),
             ("schedules", "what each schedule enqueues next and did last, and why one enqueues nothing"),
+            ("flows", "the newest flows, and how far each is"),
             ("causes", "what dead letters died of"),
         ):
             verbs.add_parser(verb, help=text)
@@ -126,6 +129,8 @@ class Command(LongWork):
         with tenants.use(names[0]):
             if options["verb"] == "show":
                 self._show(_job(options["ids"][0]), options["json"])
+            elif options["verb"] == "flow":
+                self._show_flow(options["ids"][0], options["json"])
             elif options["verb"] == "why":
                 self._explain(_job(options["ids"][0]), options["json"])
             else:
@@ -209,6 +214,22 @@ class Command(LongWork):
             self.stdout.write(json.dumps([asdict(reason) for reason in why], cls=DjangoJSONEncoder, indent=2))
         for reason in () if as_json else why:
             self.stdout.write(reason.text)
+
+    def _show_flow(self, flow_id: int, as_json: bool) -> None:
+        try:
+            flow = flow_state(ProcessingJob.objects.db, flow_id)
+        except FlowNotFound as error:
+            raise CommandError(f"{error} See 'manage.py jobs flows'.") from error
+        if as_json:
+            self.stdout.write(json.dumps(asdict(flow), cls=DjangoJSONEncoder, indent=2))
+            return
+        named = f" {flow.name}" if flow.name else ""
+        self.stdout.write(f"flow {flow.id}{named}: {flow.state}, {flow.done} of {len(flow.steps)} steps done")
+        rows: list[dict[str, Any]] = [
+            asdict(step) | {"waits_for": ", ".join(map(str, step.waits_for))} for step in flow.steps
+        ]
+        for line in table(rows):
+            self.stdout.write(line)
 
     def _decide(self, verb: str, ids: list[int], as_json: bool) -> None:
         """Do what can be done, report each id, and end with status 1 if one was refused."""
