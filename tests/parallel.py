@@ -67,8 +67,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByUnit:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than the processors, since many a test waits for the programs that it started."""
-    return min((os.cpu_count() or 1) + 2, MOST)
+    """One more than the processors, since many a test waits for the programs that it started."""
+    return min((os.cpu_count() or 1) + 1, MOST)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -43,8 +43,11 @@ def test_eight_at_once_never_run_more_than_the_limit_and_leave_nothing(in_acme: 
                     most[key] = max(most[key], running[key])
             with lock:  # before the commit that lets others go on
                 running.subtract(str(job.concurrency_key) for job in jobs)
-            assert len(queue.complete_many([(job, None) for job in jobs]).recorded) == len(jobs)
             done += len(jobs)
+            while jobs:  # another claim, whose look was older, may have locked a row for a moment
+                completed = queue.complete_many([(job, None) for job in jobs])
+                assert not completed.lost
+                jobs = completed.locked
         return done
 
     with use("acme"):
