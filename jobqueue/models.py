@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.base import ModelState
@@ -264,7 +263,7 @@ class FlowStep(models.Model):
     name = models.CharField(max_length=NAME_MAX_LENGTH, db_default="", default="")
     spec = models.JSONField(help_text="see jobqueue.specs.CheckedSpec.as_json")
     waits_for = models.IntegerField(help_text="so many steps must succeed yet before it is enqueued")
-    followers = ArrayField(models.IntegerField(), help_text="the positions of the steps that wait for this one")
+    followers = models.JSONField(help_text="the positions of the steps that wait for this one")
     done_at = models.DateTimeField(null=True, help_text="when its job succeeded")
 
     class Meta:

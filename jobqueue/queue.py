@@ -1,6 +1,7 @@
 """The queue: every way to put a job in, take it out, and say how it ended."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -251,7 +252,8 @@ class Queue:
         Raises:
             LockLost: The lock went stale and another worker has the job, or it was cancelled.
         """
-        with transaction.atomic(self.using, savepoint=False):
+        of_flow = job.flow_step_id is not None
+        with transaction.atomic(self.using, savepoint=False) if of_flow else nullcontext():
             done = fence.held(self.using, job).update(
                 status=JobStatus.SUCCEEDED,
                 finished_at=Now(),
@@ -261,7 +263,7 @@ class Queue:
                 history=with_attempt(Outcome.SUCCEEDED),
                 **UNLOCKED,
             )
-            if done and job.flow_step_id is not None:
+            if done and of_flow:
                 flow_steps.advance(self.using, [job.flow_step_id])
         if not done and not fence.completed(self.using, job):
             raise fence.lock_lost(job)

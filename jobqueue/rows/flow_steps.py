@@ -14,13 +14,17 @@ from jobqueue.rows.inserts import insert_steps
 from jobqueue.states import FINAL
 from jobqueue.wakeup import wake_after_commit
 
-# Why SQL: an ORM update knows no array of another row. Whoever records successes locks what follows them first, all of
+# Why SQL: an ORM update counts no elements of another row's JSON. Whoever records successes locks what follows them first, all of
 # it in one order: so of two transactions that record the last two members of a group one waits for the other's commit,
 # and then sees its own member as the last; and none waits for one that waits for it.
 _LOCK = """
 SELECT step.id FROM job_flow_steps AS step
 WHERE (step.flow_id, step.position) IN (
-    SELECT done.flow_id, unnest(done.position || done.followers) FROM job_flow_steps AS done WHERE done.id = ANY (%s)
+    SELECT flow_id, position FROM job_flow_steps WHERE id = ANY (%(steps)s)
+  UNION ALL
+    SELECT flow_id, follower::integer
+    FROM job_flow_steps CROSS JOIN LATERAL jsonb_array_elements_text(followers) AS follower
+    WHERE id = ANY (%(steps)s)
 )
 ORDER BY step.id FOR UPDATE
 """
@@ -28,12 +32,12 @@ ORDER BY step.id FOR UPDATE
 _ADVANCE = """
 WITH done AS (
     UPDATE job_flow_steps SET done_at = statement_timestamp()
-    WHERE id = ANY (%s) AND done_at IS NULL
+    WHERE id = ANY (%(steps)s) AND done_at IS NULL
     RETURNING flow_id, followers
 ), arrivals AS (
-    SELECT flow_id, position, count(*) AS number
-    FROM done CROSS JOIN LATERAL unnest(followers) AS position
-    GROUP BY flow_id, position
+    SELECT flow_id, follower::integer AS position, count(*) AS number
+    FROM done CROSS JOIN LATERAL jsonb_array_elements_text(followers) AS follower
+    GROUP BY flow_id, follower
 )
 UPDATE job_flow_steps AS step SET waits_for = waits_for - arrivals.number
 FROM arrivals JOIN job_flows AS flow ON flow.id = arrivals.flow_id
@@ -42,7 +46,7 @@ RETURNING step.id, step.spec::text, step.waits_for = 0 AND flow.cancelled_at IS 
 """
 _RESULTS = """
 SELECT job.result FROM job_flow_steps AS step
-JOIN job_flow_steps AS before ON before.flow_id = step.flow_id AND step.position = ANY (before.followers)
+JOIN job_flow_steps AS before ON before.flow_id = step.flow_id AND before.followers @> to_jsonb(step.position)
 LEFT JOIN processing_jobs AS job ON job.flow_step_id = before.id
 WHERE step.id = %s ORDER BY before.position
 """
@@ -86,8 +90,8 @@ def advance(using: str, steps: Collection[int]) -> None:
     Three statements at most, however many they are.
     """
     with connections[using].cursor() as cursor:
-        cursor.execute(_LOCK, [list(steps)])
-        cursor.execute(_ADVANCE, [list(steps)])
+        cursor.execute(_LOCK, {"steps": list(steps)})
+        cursor.execute(_ADVANCE, {"steps": list(steps)})
         ready = [(pk, spec) for pk, spec, may_begin in cursor.fetchall() if may_begin]
     if ready:
         insert_steps(using, sorted(ready))

@@ -242,8 +242,8 @@ def test_in_whatever_order_and_batches_jobs_succeed_each_step_begins_once_and_in
 def test_what_a_success_reads_of_the_flows_is_found_by_indexes(queue: Queue) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        for statement, value in ((_LOCK, [1, 2]), (_ADVANCE, [1, 2]), (_RESULTS, 1)):
-            cursor.execute(f"EXPLAIN {statement}", [value])
+        for statement, values in ((_LOCK, {"steps": [1, 2]}), (_ADVANCE, {"steps": [1, 2]}), (_RESULTS, [1])):
+            cursor.execute(f"EXPLAIN {statement}", values)
             assert "Seq Scan" not in "\n".join(line for (line,) in cursor.fetchall())
 
 
