@@ -252,8 +252,8 @@ class Queue:
         Raises:
             LockLost: The lock went stale and another worker has the job, or it was cancelled.
         """
-        of_flow = job.flow_step_id is not None
-        with transaction.atomic(self.using, savepoint=False) if of_flow else nullcontext():
+        step = job.flow_step_id
+        with nullcontext() if step is None else transaction.atomic(self.using, savepoint=False):
             done = fence.held(self.using, job).update(
                 status=JobStatus.SUCCEEDED,
                 finished_at=Now(),
@@ -263,8 +263,8 @@ class Queue:
                 history=with_attempt(Outcome.SUCCEEDED),
                 **UNLOCKED,
             )
-            if done and of_flow:
-                flow_steps.advance(self.using, [job.flow_step_id])
+            if done and step is not None:
+                flow_steps.advance(self.using, [step])
         if not done and not fence.completed(self.using, job):
             raise fence.lock_lost(job)
 

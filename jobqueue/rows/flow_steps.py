@@ -14,9 +14,9 @@ from jobqueue.rows.inserts import insert_steps
 from jobqueue.states import FINAL
 from jobqueue.wakeup import wake_after_commit
 
-# Why SQL: an ORM update counts no elements of another row's JSON. Whoever records successes locks what follows them first, all of
-# it in one order: so of two transactions that record the last two members of a group one waits for the other's commit,
-# and then sees its own member as the last; and none waits for one that waits for it.
+# Why SQL: an ORM update counts no elements of another row's JSON. Whoever records successes locks what follows them
+# first, all of it in one order: so of two transactions that record the last two members of a group one waits for the
+# other's commit, and then sees its own member as the last; and none waits for one that waits for it.
 _LOCK = """
 SELECT step.id FROM job_flow_steps AS step
 WHERE (step.flow_id, step.position) IN (
