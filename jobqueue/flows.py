@@ -40,11 +40,6 @@ class Plan:
     steps: tuple[PlannedStep, ...]
 
     @property
-    def first(self) -> frozenset[int]:
-        """The positions of the steps that wait for none."""
-        return frozenset(position for position, step in enumerate(self.steps) if not step.after)
-
-    @property
     def last(self) -> frozenset[int]:
         """The positions of the steps for which none waits."""
         waited_for = frozenset[int]().union(*(step.after for step in self.steps))
@@ -67,17 +62,12 @@ class Plan:
 
 def chain(*parts: JobSpec | Plan) -> Plan:
     """Return a plan in which each part waits for all of the one before."""
-    plan = Plan(())
-    for part in map(_plan, parts):
-        plan = _joined(plan, part, waits=True)
-    return plan
+    return _laid_out(parts, in_turn=True)
 
 
 def group(*parts: JobSpec | Plan, then: JobSpec | Plan | None = None) -> Plan:
     """Return a plan in which the parts wait for none of the others, and ``then``, if given, for all of them."""
-    plan = Plan(())
-    for part in map(_plan, parts):
-        plan = _joined(plan, part, waits=False)
+    plan = _laid_out(parts, in_turn=False)
     return plan if then is None else chain(plan, then)
 
 
@@ -105,17 +95,17 @@ def _plan(part: JobSpec | Plan) -> Plan:
     return part if isinstance(part, Plan) else Plan((PlannedStep(part),))
 
 
-def _joined(before: Plan, part: Plan, *, waits: bool) -> Plan:
-    moved_by, last = len(before.steps), before.last
-    moved = (
-        PlannedStep(
-            step.spec,
-            frozenset(position + moved_by for position in step.after) if step.after else last if waits else frozenset(),
-            step.name,
-        )
-        for step in part.steps
-    )
-    return Plan((*before.steps, *moved))
+def _laid_out(parts: Sequence[JobSpec | Plan], *, in_turn: bool) -> Plan:
+    steps: list[PlannedStep] = []
+    before: frozenset[int] = frozenset()
+    for part in map(_plan, parts):
+        moved_by = len(steps)
+        for step in part.steps:
+            after = frozenset(position + moved_by for position in step.after) or before
+            steps.append(PlannedStep(step.spec, after, step.name))
+        if in_turn and part.steps:
+            before = frozenset(position + moved_by for position in part.last)
+    return Plan(tuple(steps))
 
 
 def _checked(position: int, step: PlannedStep) -> CheckedSpec:

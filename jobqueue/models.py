@@ -1,5 +1,6 @@
 """The tables of the queue."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -170,6 +171,11 @@ class ProcessingJob(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_type} {self.pk}"
+
+    @property
+    def due_at(self) -> datetime:
+        """Since when it is due, or when it will be: a blocked one's ``available_at`` lies in the far future."""
+        return self.blocked_due_at or self.available_at
 
     @classmethod
     def of_row(cls, using: str, values: dict[str, Any]) -> "ProcessingJob":

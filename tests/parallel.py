@@ -72,7 +72,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep the collector from looking again and again through what stays: a sixth of what the tests would compute."""
+    """Keep the collector from looking through all that was collected again and again."""
     gc.collect()
     gc.freeze()
 

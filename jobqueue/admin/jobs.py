@@ -190,7 +190,7 @@ class ProcessingJobAdmin(admin.ModelAdmin):
     @admin.display(description=_("available at"))
     def due_at(self, job: ProcessingJob) -> datetime:
         """Since when it is due, or when it will be."""
-        return job.blocked_due_at or job.available_at
+        return job.due_at
 
     @admin.display(description=_("note"))
     def note(self, job: ProcessingJob) -> str:

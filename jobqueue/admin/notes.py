@@ -21,7 +21,7 @@ def note(job: ProcessingJob) -> str:
 
 
 def _pending(job: ProcessingJob) -> str:
-    waits = (job.blocked_due_at or job.available_at) - timezone.now()
+    waits = job.due_at - timezone.now()
     when = _("due in %s") % _span(waits) if waits > timedelta(0) else _("due for %s") % _span(-waits)
     if job.blocked_due_at:
         when = _("blocked by its limit, %s") % when

@@ -26,11 +26,8 @@ def reasons(job: ProcessingJob) -> list[Reason]:
 def circumstances(job: ProcessingJob) -> Circumstances:
     """Look at what surrounds the job. Of a job that is neither pending nor running, nothing else matters."""
     using = job._state.db or "default"
-    known: dict[str, Any] = {
-        name: getattr(job, name) for name in ("job_type", "queue_name", "status", "available_at", "locked_by")
-    }
-    if job.blocked_due_at:
-        known["available_at"] = job.blocked_due_at
+    known: dict[str, Any] = {name: getattr(job, name) for name in ("job_type", "queue_name", "status", "locked_by")}
+    known["available_at"] = job.due_at
     jobs = ProcessingJob.objects.using(using)
     now = jobs.filter(pk=job.pk).values_list(Now(), flat=True).first() or job.available_at
     if job.status not in (JobStatus.PENDING, JobStatus.PROCESSING):

@@ -76,7 +76,7 @@ def _now(job: ProcessingJob) -> list[Event]:
         text = gettext("Attempt %(number)s started on %(worker)s")
         return [Event(job.started_at, "started", text % {"number": job.attempts, "worker": job.locked_by})]
     if job.status == JobStatus.PENDING:
-        return [Event(job.blocked_due_at or job.available_at, "due", gettext("Due"))]
+        return [Event(job.due_at, "due", gettext("Due"))]
     last_end = _time(job.history[-1].get("ended_at")) if job.history else None
     if job.status in FINAL and job.finished_at != last_end:
         return [

@@ -39,8 +39,8 @@ _SUSPICIOUS_TICK = 0.25
 #: running jobs is full of dead entries. But it is done so often at least.
 _PART_FOR_THE_DEAD = 1 / 10
 _LONGEST_TICK = 30.0
-#: How often to look for jobs that nobody can run.
-_STRANGERS_SECONDS = 60.0
+#: How often to look for jobs that wait in vain.
+_FORGOTTEN_SECONDS = 60.0
 #: How long a claim may be held before it is looked at, again and again so often.
 _LOOK_SECONDS = 1.0
 
@@ -78,7 +78,7 @@ class Keeper:
         self._sweep_at = float("-inf")
         self._suspicious = False
         self._look_for_the_dead_at = float("-inf")
-        self._strangers_looked_for: dict[str, float] = {}
+        self._forgotten_looked_for: dict[str, float] = {}
         self._strangers: set[tuple[str, str]] = set()
         #: The tenants in which dead workers are looked for; set by whoever knows them.
         self.served: Sequence[str] = ()
@@ -215,15 +215,15 @@ class Keeper:
                 self._suspicious = True
                 if self._in(tenant, partial(self._queue.rescue, patient=True)):
                     self._wake(tenant)
-            self._look_for_strangers(tenant, began)
+            self._look_for_the_forgotten(tenant, began)
         now = time.monotonic()
         self._look_for_the_dead_at = now + min((now - began) / _PART_FOR_THE_DEAD - (now - began), _LONGEST_TICK)
 
-    def _look_for_strangers(self, tenant: str, now: float) -> None:
-        """Say once of each type that jobs wait which nobody here can do; unblock those that wait in vain."""
-        if now - self._strangers_looked_for.setdefault(tenant, now) < _STRANGERS_SECONDS:
+    def _look_for_the_forgotten(self, tenant: str, now: float) -> None:
+        """Unblock what has a free slot, and say once of each type that jobs wait which nobody here can do."""
+        if now - self._forgotten_looked_for.setdefault(tenant, now) < _FORGOTTEN_SECONDS:
             return
-        self._strangers_looked_for[tenant] = now
+        self._forgotten_looked_for[tenant] = now
         self._in(tenant, partial(unblock_forgotten, self._queue.using))
         for job_type, count in (self._in(tenant, partial(without_handler, self._queue.using)) or {}).items():
             if (tenant, job_type) not in self._strangers:

@@ -28,7 +28,7 @@ _PREPARE_AFTER = 2
 #: A loop that has waited for so many times its patience can't be helped.
 _HOPELESS = 3
 
-# The third one frees what an unfinished transaction has locked, when nothing comes from us any more. No plan is kept:
+# The patience frees what an unfinished transaction has locked, when nothing comes from us any more. No plan is kept:
 # one made while a table was small would be used until it is analysed, however long it has grown. The name is for
 # whoever looks into pg_stat_activity.
 _BOUNDS = """

@@ -83,6 +83,14 @@ def test_named_steps_wait_for_those_they_name(queue: Queue) -> None:
     assert set(FlowStep.objects.values_list("name", flat=True)) == {"join", "left", "right", "start"}
 
 
+def test_a_part_without_steps_is_passed_over(queue: Queue) -> None:
+    queue.enqueue_flow(chain(job("a"), group(), chain(job("b"))))
+
+    assert waiting() == ["a"]
+    succeed(queue, "a")
+    assert waiting() == ["b"]
+
+
 def test_whatever_follows_has_the_options_it_was_planned_with(queue: Queue) -> None:
     spec = JobSpec("test.other", {"text": 'ü"\\', "n": [1, None]}, None, "slow", 7, None, 3, concurrency_key="k")
     queue.enqueue_flow(chain(job("a"), spec))

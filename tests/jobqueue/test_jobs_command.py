@@ -163,3 +163,15 @@ def test_schedules_are_listed_paused_and_resumed(
     for wrong in ((), ("mail", "--schedule", "weekly")):
         with pytest.raises(CommandError, match="Say what to pause: queues, or schedules with --schedule"):
             run("pause", *wrong, *here)
+
+
+def test_a_blocked_job_is_listed_and_shown_with_the_time_since_when_it_is_due(
+    here: tuple[str, str], jobs: Jobs
+) -> None:
+    jobs.processing(concurrency_key="k")
+    blocked = jobs.pending(concurrency_key="k")
+    assert jobs.queue.dequeue_many("w2", 10) == []
+    assert row(blocked).blocked_due_at is not None
+
+    assert "9000" not in run("list", *here) + run("list", *here, "--json")
+    assert f"available_at: {blocked.available_at:%Y-%m-%d %H:%M}" in run("show", blocked.pk, *here)

@@ -33,7 +33,7 @@ def test_jobs_that_this_program_can_not_run_are_named_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
 ) -> None:
     """Q34: what an older or newer program enqueued waits, and somebody says so."""
-    monkeypatch.setattr(module, "_STRANGERS_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_FORGOTTEN_SECONDS", 0.0)
     monkeypatch.setattr(module, "_SUSPICIOUS_TICK", 0.05)
     request.getfixturevalue("committed_db")
     with use("globex"):

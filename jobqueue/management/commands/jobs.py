@@ -152,7 +152,8 @@ class Command(LongWork):
         wanted = {"status": options["status"], "queue_name": options["queue"], "job_type": options["type"]}
         with tenants.use(name):
             jobs = ProcessingJob.objects.filter(**{key: value for key, value in wanted.items() if value})
-            for job in jobs.order_by("-id").values(*_LISTED, "last_error")[: options["limit"]]:
+            for job in jobs.order_by("-id").values(*_LISTED, "blocked_due_at", "last_error")[: options["limit"]]:
+                job["available_at"] = job.pop("blocked_due_at") or job["available_at"]
                 job["last_error"] = summary(job["last_error"])
                 yield ({"tenant": name} if name else {}) | job
 
@@ -194,7 +195,7 @@ class Command(LongWork):
             self.stdout.write(f"{where}{options['verb']}: {', '.join(row[options['verb']]) or 'nothing to do'}")
 
     def _show(self, job: ProcessingJob, as_json: bool) -> None:
-        facts = {"id": job.pk} | model_to_dict(job)
+        facts = {"id": job.pk} | model_to_dict(job) | {"available_at": job.due_at}
         why, events = reasons(job), timeline(job)
         if as_json:
             more = {"why": [asdict(reason) for reason in why], "timeline": [asdict(event) for event in events]}
