@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import display_for_value
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
@@ -188,9 +189,9 @@ class ProcessingJobAdmin(admin.ModelAdmin):
         return gettext("%(attempts)d of %(max)d") % {"attempts": job.attempts, "max": job.max_attempts}
 
     @admin.display(description=_("available at"))
-    def due_at(self, job: ProcessingJob) -> datetime:
-        """Since when it is due, or when it will be."""
-        return job.due_at
+    def due_at(self, job: ProcessingJob) -> str:
+        """Since when it is due, or when it will be, written like the other times."""
+        return str(display_for_value(job.due_at, ""))
 
     @admin.display(description=_("note"))
     def note(self, job: ProcessingJob) -> str:

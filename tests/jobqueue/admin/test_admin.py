@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import display_for_value
 from django.test import Client
 
 from jobqueue.models import ProcessingJob
@@ -158,6 +159,15 @@ def test_the_detail_page_shows_payload_error_and_every_attempt(login: Login, job
     assert "first &lt;b&gt;failure&lt;/b&gt;" in shown
     assert "second failure" in shown
     assert "2 of 2" in shown
+
+
+def test_all_times_of_a_job_are_written_alike(login: Login, jobs: Jobs) -> None:
+    job = jobs.pending()
+
+    shown = page(login(VIEW), f"{LIST}{job.pk}/change/")
+
+    assert shown.count(display_for_value(row(job).created_at, "")) >= 2  # created, and due since then
+    assert "+00:00<" not in shown
 
 
 def test_the_list_is_searched_by_id_by_key_and_by_the_error_of_dead_letters(login: Login, queue: Queue) -> None:
