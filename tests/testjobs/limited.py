@@ -114,9 +114,11 @@ def until_cancelled(context: JobContext) -> None:
     """Work until cancelled; ``stubborn``: take no notice, until the file ``until`` exists."""
     note("start", context)
     until = Path(context.payload.get("until", "/dev/null/never"))
-    while not until.exists():
-        try:
-            time.sleep(0.01)
+    waiting = True
+    while waiting:
+        try:  # around the look as well: the exception comes wherever the thread just is
+            while waiting := not until.exists():
+                time.sleep(0.01)
         except Cancelled:
             ledger.write("cancelled", job=context.job.pk, schema=ledger.current_schema(), held=context.still_held())
             if not context.payload.get("stubborn"):
