@@ -48,7 +48,7 @@ def test_a_connection_that_the_server_ended_between_two_jobs_costs_no_attempt(bo
     both.a_canary_passes()
     washed = "state = 'idle' AND query LIKE '%%TimeZone%%'"  # the last thing that is done to it between two jobs
     idle = eventually(lambda: backends(washed), what="a thread's connection waits for the next job")
-    assert idle == backends(f"CASE WHEN {washed} THEN pg_terminate_backend(pid, 10000) END")
+    assert idle == end_backends(washed)
 
     jobs = [both.enqueue("test.ok") for _ in range(3)]
 
@@ -60,21 +60,28 @@ def test_a_connection_that_the_server_ended_between_two_jobs_costs_no_attempt(bo
 
 def backends(condition: str) -> int:
     """Count the other sessions on the test database for which the condition holds."""
-    return _count(
-        "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND " + condition
-    )
+    return _count("count(*)", _OTHERS + condition)
+
+
+def end_backends(condition: str) -> int:
+    """End the same ones; not in a WHERE, where PostgreSQL would ask it first, of the sessions of all databases."""
+    return _count("count(*) FILTER (WHERE pg_terminate_backend(pid, 10000))", _OTHERS + condition)
 
 
 def advisory_locks_but_signs_of_life() -> int:
     return _count(
+        "count(*)",
         f"FROM pg_locks WHERE locktype = 'advisory' AND classid <> {LOCK_CLASS}"
-        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
     )
 
 
-def _count(what: str) -> int:
+_OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND "
+
+
+def _count(what: str, source: str) -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) " + what.replace("%%", "%"))
+        cursor.execute(f"SELECT {what} {source}".replace("%%", "%"))
         return int(cursor.fetchone()[0])
 
 
