@@ -1,7 +1,5 @@
 """The disk of one tenant's tables is full: that tenant waits, the others go on, and with room all is done."""
 
-import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
+from tests.faults.own_server.disks import give_to_the_server, small_disk
 from tests.faults.own_server.server import OwnServer
 from tests.jobqueue.conftest import Start
 from tests.jobqueue.waiting import eventually
@@ -23,24 +22,16 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def tiny_disk(server: OwnServer) -> Iterator[Path]:
     """A disk of 2 MB on which acme's jobs lie."""
-    disk = server.embedded.home.base / "tiny"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True)
-    if mounted.returncode:
-        disk.rmdir()
-        pytest.skip("a disk of its own needs the right to mount one")
-    place = disk / "tablespace"
-    place.mkdir(mode=0o700)
-    if account := server.embedded.home.account:
-        os.chown(place, account.pw_uid, account.pw_gid)
-    server.execute(f"CREATE TABLESPACE tiny LOCATION '{place}'")
-    move(server, "tiny")
-    yield disk
-    server.execute("DROP TABLE IF EXISTS acme.filler")
-    move(server, "pg_default")
-    server.execute("DROP TABLESPACE tiny")
-    subprocess.run(["umount", str(disk)], check=True)
-    disk.rmdir()
+    with small_disk(server, megabytes=2) as disk:
+        place = disk / "tablespace"
+        place.mkdir(mode=0o700)
+        give_to_the_server(server, place)
+        server.execute(f"CREATE TABLESPACE tiny LOCATION '{place}'")
+        move(server, "tiny")
+        yield disk
+        server.execute("DROP TABLE IF EXISTS acme.filler")
+        move(server, "pg_default")
+        server.execute("DROP TABLESPACE tiny")
 
 
 def move(server: OwnServer, tablespace: str) -> None:
