@@ -31,7 +31,7 @@ from jobqueue.rows.dead_letters import Decided
 from jobqueue.rows.fence import UNLOCKED
 from jobqueue.rows.history import with_attempt
 from jobqueue.rows.insertion import insert_or_find
-from jobqueue.rows.statements import dead_workers_suspected
+from jobqueue.rows.suspects import dead_workers_suspected
 from jobqueue.specs import CheckedSpec, JobSpec, check_integer, check_names, check_text
 from jobqueue.states import JobStatus, Outcome
 from jobqueue.wakeup import tell_cancelled_after_commit, wake_after_commit

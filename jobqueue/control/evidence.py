@@ -9,7 +9,7 @@ from jobqueue.conf import conf
 from jobqueue.control.reasons import Circumstances, Reason, why_not_running
 from jobqueue.handlers import registered
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, PausedQueue, ProcessingJob
-from jobqueue.rows.statements import count_due_before
+from jobqueue.rows.waiting import count_due_before
 from jobqueue.sign_of_life import living_workers
 from jobqueue.states import JobStatus
 from jobqueue.tenant_source import current_tenant, tenant_source

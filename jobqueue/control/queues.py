@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Count
 
 from jobqueue.models import PausedQueue, ProcessingJob
-from jobqueue.rows.statements import read_lanes
+from jobqueue.rows.waiting import read_lanes
 from jobqueue.states import JobStatus
 
 #: Jobs of a lane are counted so far.

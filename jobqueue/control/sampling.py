@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from jobqueue.models import ProcessingJob
-from jobqueue.rows.statements import SampledRow, sample_jobs
+from jobqueue.rows.samples import SampledRow, sample_jobs
 
 #: Up to so many jobs are read; of more, so many stretches of so many jobs.
 MOST = 4_000

@@ -10,16 +10,17 @@ from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.db import connections
 from django.db.models import BooleanField, F, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Now
 
 from jobqueue.models import RUN_ALONE_AFTER_DEATHS, ProcessingJob
 from jobqueue.rows import concurrency
+from jobqueue.rows.due_jobs import ANY_NUMBER_OF_DEATHS, look_for_due_jobs
 from jobqueue.rows.fence import UNLOCKED
 from jobqueue.rows.lanes import BEGINNING, Due, Lane, Marks, Place
 from jobqueue.rows.prepared import ANY_LIMIT, Slot, Statement, select, update
-from jobqueue.rows.statements import ANY_NUMBER_OF_DEATHS, is_at_work, look_for_due_jobs
 from jobqueue.states import JobStatus
 
 _CLAIM_ORDER = ("-priority", "available_at", "id")
@@ -156,12 +157,19 @@ def undo(using: str, token: UUID, server_process: int) -> bool:
     Returns:
         False if it isn't decided yet, since the server process with that transaction is still at work.
     """
-    if is_at_work(using, server_process):
+    if _is_at_work(using, server_process):
         return False
     ProcessingJob.objects.using(using).filter(status=JobStatus.PROCESSING, lock_token=token).update(
         status=JobStatus.PENDING, attempts=F("attempts") - 1, lock_token=None, **UNLOCKED
     )
     return True
+
+
+def _is_at_work(using: str, server_process: int) -> bool:
+    """Return whether a server process has a transaction, as far as this user may see."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("SELECT FROM pg_stat_activity WHERE pid = %s AND state <> 'idle'", [server_process])
+        return bool(cursor.rowcount)
 
 
 def waits_alone(using: str, wanted: Wanted) -> bool:

@@ -3,11 +3,41 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import connections
+
 from jobqueue.models import ProcessingJob
-from jobqueue.rows.statements import read_counts
+from jobqueue.rows.due_jobs import ALL_TYPES, LANES_OF_TYPES
 
 #: More than this many are not counted on.
 LIMIT = 100_000
+
+# Why SQL: five bounded subqueries in one statement, which the ORM can't put beside each other without a table. What
+# is due for longest is the first of some lane.
+_COUNT = f"""
+WITH RECURSIVE types (job_type) AS ({ALL_TYPES}), lanes AS ({LANES_OF_TYPES})
+SELECT (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'pending' LIMIT %(limit)s) AS found),
+       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'processing' LIMIT %(limit)s) AS found),
+       (SELECT count(*) FROM (SELECT FROM processing_jobs WHERE status = 'dead_letter' LIMIT %(limit)s) AS found),
+       (SELECT min(first.available_at)
+        FROM unnest(
+            ARRAY(SELECT job_type FROM lanes), ARRAY(SELECT queue_name FROM lanes), ARRAY(SELECT priority FROM lanes)
+        ) AS lane (job_type, queue_name, priority)
+        CROSS JOIN LATERAL (
+            SELECT available_at FROM processing_jobs AS job
+            WHERE status = 'pending' AND job.job_type = lane.job_type AND job.queue_name = lane.queue_name
+              AND job.priority = lane.priority AND available_at <= statement_timestamp()
+            ORDER BY available_at LIMIT 1
+        ) AS first),
+       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'processing_jobs'::regclass)
+"""  # noqa: S608 - made of constants
+
+
+def read_counts(using: str, limit: int) -> tuple[int, int, int, datetime | None, int]:
+    """Return how many are pending, processing and dead letters, the oldest due time, and the estimate of all."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_COUNT, {"limit": limit})
+        pending, processing, dead, oldest, about = cursor.fetchone()
+        return pending, processing, dead, oldest, about
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from django.db.models.functions import Concat, Now
 from jobqueue.models import ProcessingJob
 from jobqueue.rows.fence import UNLOCKED
 from jobqueue.rows.history import with_attempt
-from jobqueue.rows.statements import Suspect, look_for_dead_workers
+from jobqueue.rows.suspects import Suspect, look_for_dead_workers
 from jobqueue.states import JobStatus, Outcome
 
 logger = logging.getLogger("jobqueue.worker")

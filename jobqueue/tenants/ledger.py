@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.models import DurationField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
-from jobqueue.rows.statements import FIRST_DUE, FIRST_DUE_PARAMETERS
+from jobqueue.rows.due_jobs import FIRST_DUE, FIRST_DUE_PARAMETERS
 from jobqueue.schedules import Schedule
 from jobqueue.tenants.due_schedules import take_due, without
 from jobqueue.tenants.models import DueSchedule, Wakeup

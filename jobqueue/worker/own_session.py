@@ -11,7 +11,7 @@ from django.db.backends.postgresql.base import ServerBindingCursor
 from psycopg import Connection, Cursor, errors
 from psycopg import Error as PsycopgError
 
-from jobqueue.rows.statements import READ_ONLY
+from jobqueue.rows.suspects import READ_ONLY
 from jobqueue.worker.connection_hygiene import drop_connection
 from jobqueue.worker.thread_connections import shut_down
 

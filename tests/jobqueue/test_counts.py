@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.rows.statements import read_counts
+from jobqueue.rows.counts import read_counts
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from dms_project.tenancy import use
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import JobSpec, Queue
-from jobqueue.rows.statements import read_counts
+from jobqueue.rows.counts import read_counts
 
 OTHERS = 10_000
 

@@ -58,6 +58,14 @@ def fill(disk: Path) -> None:
             return
 
 
+def enqueue_on_and_on(told: list[int]) -> None:
+    """Note the jobs whose enqueueing was confirmed."""
+    with use("acme"):
+        for _ in range(5_000):
+            spec = JobSpec("test.ok", {"text": os.urandom(4_000).hex()})
+            told += [job.pk for job in Queue().enqueue_many([spec] * 10)]
+
+
 def test_a_full_disk_under_the_log_loses_nothing_that_was_committed(
     both: BothTenants, start: Start, server: OwnServer, disk_of_the_log: Path
 ) -> None:
@@ -65,10 +73,8 @@ def test_a_full_disk_under_the_log_loses_nothing_that_was_committed(
     both.a_canary_passes()
     fill(disk_of_the_log)
     told: list[int] = []
-    with use("acme"), pytest.raises(DatabaseError):
-        for _ in range(5_000):
-            spec = JobSpec("test.ok", {"text": os.urandom(4_000).hex()})
-            told += [job.pk for job in Queue().enqueue_many([spec] * 10)]
+    with pytest.raises(DatabaseError):
+        enqueue_on_and_on(told)
     connection.close()
     server.process.wait(60)
     assert "PANIC:  could not write to file" in server.log.read_text()
