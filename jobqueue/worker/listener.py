@@ -1,5 +1,6 @@
 """Hearing wake-ups, on the connection of the thread that calls."""
 
+import select
 import time
 from collections.abc import Callable
 from threading import Event
@@ -67,11 +68,16 @@ class Listener:
     def wait(self, seconds: float, done: Event) -> None:
         """Pass on what comes for so long, or until ``done``; return soon when a job was cancelled."""
         raw = connections[self._using].connection
+        # psycopg's own wait spins through its last millisecond: ten times a second, that was most of what idling cost.
+        poll = select.poll()
+        poll.register(raw.fileno(), select.POLLIN)
         end = time.monotonic() + seconds
-        told = False
-        while not told and not done.is_set() and (left := end - time.monotonic()) > 0:
-            for message in raw.notifies(timeout=min(left, _SLICE_SECONDS)):  # to its end, else messages are lost
-                told |= self._hear(message.payload)
+        while True:
+            told = [self._hear(message.payload) for message in raw.notifies(timeout=0)]
+            left = end - time.monotonic()
+            if any(told) or done.is_set() or left <= 0:
+                return
+            poll.poll(1_000 * min(left, _SLICE_SECONDS))
 
     def _hear(self, payload: str) -> bool:
         """Return whether it tells of a cancelled job."""
