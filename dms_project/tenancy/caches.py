@@ -1,12 +1,15 @@
 """Caches that outlive a tenant's block, keyed by tenant."""
 
 from typing import Any
+from weakref import WeakSet
 
 from django.contrib.contenttypes.models import ContentType, ContentTypeManager
 
 from dms_project.tenancy.context import current
 
 MAX_TENANTS = 500
+
+_managers: "WeakSet[ContentTypeManager]" = WeakSet()
 
 
 def cache_key(key: str, key_prefix: str, version: int) -> str:
@@ -29,6 +32,7 @@ class PerTenant:
 
     def __set__(self, manager: ContentTypeManager, cache: dict[str, Any]) -> None:
         manager.__dict__["_caches"] = {current(): cache}
+        _managers.add(manager)
 
 
 def key_content_types_by_tenant() -> None:
@@ -41,4 +45,5 @@ def key_content_types_by_tenant() -> None:
 
 def forget_content_types(name: str) -> None:
     """Drop what is cached of a tenant whose schema is gone; a new one of that name has other ids."""
-    ContentType.objects.__dict__["_caches"].pop(name, None)
+    for manager in list(_managers):  # those that migrations made included
+        manager.__dict__["_caches"].pop(name, None)

@@ -19,6 +19,7 @@ from django.dispatch import Signal
 from dms_project.tenancy.context import use
 from dms_project.tenancy.exceptions import TenancyError
 from dms_project.tenancy.routers import lives_in
+from dms_project.tenancy.states import States
 
 #: How long a migration waits for others to leave a table, behind which everybody else has to wait meanwhile.
 _WAIT = "5s"
@@ -53,6 +54,7 @@ class Migrator:
             self.executor.loader.check_consistent_history(connection)
         self.targets = _targets(self.executor.loader, schema_name, app_label, migration_name)
         self.plan: list[tuple[Migration, bool]] = self.executor.migration_plan(self.targets)
+        self._states: States | None = None
         for migration, _ in self.plan:
             if not lives_in(migration.app_label, schema_name):
                 raise TenancyError(
@@ -91,10 +93,21 @@ class Migrator:
                     migration.operations = original  # type: ignore[misc]  # an instance has its own list
 
     def _migrate(self, schema_name: str, fake: bool, fake_initial: bool, options: dict[str, Any]) -> None:
+        plan = [migration for migration, _ in self.plan]
+        if fake or fake_initial or any(backwards for _, backwards in self.plan):
+            self._carry_out(schema_name, self._state.clone(), fake, fake_initial, options)
+            return
+        if self._states is None or not self._states.fit(plan):
+            self._states = States.of(plan, self._state)
+        with self._states.given_to(plan) as state:
+            self._carry_out(schema_name, state, fake, fake_initial, options)
+
+    def _carry_out(
+        self, schema_name: str, state: ProjectState, fake: bool, fake_initial: bool, options: dict[str, Any]
+    ) -> None:
         last = self.plan[-1:]
         if last and (last[0][1] or not last[0][0].atomic):
             last = []  # backwards, or unable to share a transaction
-        state = self._state.clone()
         if first := self.plan[: len(self.plan) - len(last)]:
             state = self.executor.migrate(self.targets, first, state, fake=fake, fake_initial=fake_initial)
         with transaction.atomic(using=self.connection.alias) if last else nullcontext():

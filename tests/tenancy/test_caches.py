@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
-from django.contrib.contenttypes.models import ContentType
+from django.contrib.contenttypes.models import ContentType, ContentTypeManager
 from django.core.cache import cache
 from django.db import connection
 
@@ -83,6 +83,15 @@ def test_the_number_of_tenants_kept_is_bounded(db):
         caches[f"t{number}"] = {}
     assert manager._cache == {}
     assert len(caches) == 1
+
+
+def test_a_tenant_is_forgotten_by_the_managers_of_migrations_too():
+    of_a_migration = ContentTypeManager()
+    with use("acme"):
+        of_a_migration._cache["default"] = {("auth", "group"): "of the tenant before"}
+    forget_content_types("acme")
+    with use("acme"):
+        assert of_a_migration._cache == {}
 
 
 def test_forgetting_a_tenant_that_was_never_seen_is_nothing():
