@@ -2,23 +2,25 @@
 resumed, and stopped before its end.
 """
 
-import time
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connection, transaction
 from django.dispatch import receiver
 
 from dms_project.tenancy import TenantNotFound, use
+from dms_project.tenancy.exceptions import TenantInUse
 from dms_project.tenancy.lifecycle import tenant_ending, tenant_resumed, tenant_suspended
+from jobqueue.control.stopping import stop_all
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.states import JobStatus
 from jobqueue.tenants.waking import wake
 from jobqueue.wakeup import tell_tenants_changed_after_commit
 
-#: For so long what has been claimed meanwhile is cancelled, too.
-PATIENCE_SECONDS = 10.0
-_LOOK_SECONDS = 0.1
+#: For so long handlers may take to stop: their workers leave behind those that take longer than ten seconds.
+PATIENCE_SECONDS = 15.0
+#: So many of those that don't stop are named.
+_NAMED = 5
 
 
 @receiver(tenant_suspended, dispatch_uid="dms_project.operators")
@@ -51,11 +53,8 @@ def _stop_jobs() -> None:
     with transaction.atomic():
         for queue_name in unfinished.order_by("queue_name").values_list("queue_name", flat=True).distinct():
             queue.pause(queue_name)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    running = unfinished.filter(status=JobStatus.PROCESSING)
-    while ids := list(running.values_list("pk", flat=True)):
-        for job_id in ids:
-            queue.cancel(job_id)
-        if time.monotonic() > deadline:
-            return  # deleting waits for who uses the tables, and says who didn't stop
-        time.sleep(_LOOK_SECONDS)
+    left = stop_all(queue.using, patience_seconds=PATIENCE_SECONDS)
+    if left:
+        jobs = ", ".join(f"{job.job_id} ({job.job_type}, on {job.worker})" for job in left[:_NAMED])
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        raise TenantInUse(f"Its jobs were cancelled, and handlers don't stop: {jobs}{more}.")

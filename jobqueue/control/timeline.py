@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext, ngettext
 
 from jobqueue.models import ProcessingJob
+from jobqueue.rows.history import STOPPED_AT
 from jobqueue.states import FINAL, JobStatus, Outcome
 
 
@@ -16,7 +17,8 @@ class Event:
 
     #: None: nobody recorded when.
     at: datetime | None
-    #: For programs: ``enqueued``, ``unrecorded``, ``started``, an outcome, ``due``, ``finished``, ``decided``.
+    #: For programs: ``enqueued``, ``unrecorded``, ``started``, an outcome, ``stopped``, ``due``, ``finished``,
+    #: ``decided``.
     code: str
     text: str
     #: An error's first line, or who decided.
@@ -57,7 +59,10 @@ def _attempt(entry: dict[str, Any]) -> list[Event]:
     text = _endings().get(outcome, outcome)
     if started and ended:
         text = gettext("%(what)s after %(seconds)s s") % {"what": text, "seconds": _seconds(ended - started)}
-    return [Event(started, "started", begun), Event(ended, outcome, text, str(entry.get("error") or ""))]
+    events = [Event(started, "started", begun), Event(ended, outcome, text, str(entry.get("error") or ""))]
+    if STOPPED_AT in entry:
+        events.append(Event(_time(entry[STOPPED_AT]), "stopped", gettext("Its handler was no longer at work")))
+    return events
 
 
 def _endings() -> dict[str, str]:

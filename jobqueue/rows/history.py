@@ -1,5 +1,8 @@
 """The bounded record of a job's attempts, written by the statement that ends an attempt."""
 
+from collections.abc import Sequence
+
+from django.db import connections
 from django.db.models import JSONField
 from django.db.models.expressions import RawSQL
 
@@ -24,3 +27,20 @@ ADD_ATTEMPT = f"""
 def with_attempt(outcome: Outcome, error: str = "") -> RawSQL:
     """Return the new ``history`` for an ``update()`` that ends an attempt."""
     return RawSQL(ADD_ATTEMPT, (outcome.value, summary(error)), output_field=JSONField())  # noqa: S611 - a constant
+
+
+#: In the entry of an attempt that was cancelled while it ran: when its handler was no longer at work.
+STOPPED_AT = "stopped_at"
+# Why SQL: the ORM can't write into the last element of an array. A row that somebody has locked isn't waited for.
+_NOTE_STOPPED = f"""
+UPDATE processing_jobs SET history = jsonb_set(history, '{{-1,{STOPPED_AT}}}', to_jsonb(statement_timestamp()))
+WHERE id IN (SELECT id FROM processing_jobs WHERE id = ANY (%s) ORDER BY id FOR UPDATE SKIP LOCKED)
+  AND history -> -1 ->> 'outcome' = '{Outcome.CANCELLED.value}' AND history -> -1 ->> 'worker' = %s
+  AND NOT history -> -1 ? '{STOPPED_AT}'
+"""  # noqa: S608 - made of constants
+
+
+def note_stopped(using: str, job_ids: Sequence[int], worker: str) -> None:
+    """Note of those of these jobs that were cancelled while this worker ran them, that their handlers have ended."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(_NOTE_STOPPED, [list(job_ids), worker])

@@ -20,7 +20,9 @@ _TIMES = ("available_at", "locked_at", "suspected_since", "created_at", "started
 _HISTORY = """(
     SELECT coalesce(jsonb_agg(entry || jsonb_build_object(
         'started_at', (entry ->> 'started_at')::timestamptz - %s, 'ended_at', (entry ->> 'ended_at')::timestamptz - %s
-    ) ORDER BY position), '[]')
+    ) || jsonb_strip_nulls(jsonb_build_object(
+        'stopped_at', (entry ->> 'stopped_at')::timestamptz - %s
+    )) ORDER BY position), '[]')
     FROM jsonb_array_elements(history) WITH ORDINALITY AS attempt (entry, position)
 )"""
 
@@ -40,7 +42,7 @@ def let_pass(duration: timedelta, *, using: str = "default") -> None:
     """
     if duration <= timedelta(0):
         raise ValueError(f"Time passes forwards: {duration!r} is not more than zero.")
-    history = RawSQL(_HISTORY, [duration, duration], output_field=JSONField())  # noqa: S611 - a constant
+    history = RawSQL(_HISTORY, [duration] * 3, output_field=JSONField())  # noqa: S611 - a constant
     with transaction.atomic(using):
         ProcessingJob.objects.using(using).update(history=history, **{name: F(name) - duration for name in _TIMES})
         PausedQueue.objects.using(using).update(paused_at=F("paused_at") - duration)

@@ -9,6 +9,7 @@ from jobqueue.worker import events
 from jobqueue.worker.connection_hygiene import drop_connection
 from jobqueue.worker.executor import Claim
 from jobqueue.worker.own_session import OwnSession, is_of_one_tenant
+from jobqueue.worker.recording import note_lost
 from jobqueue.worker.weather import WEATHER
 
 
@@ -45,6 +46,7 @@ def release(
                 released = {id(job) for job in queue.release((c.job for c in given), started=started)}
                 others = [claim for claim in given if id(claim.job) not in released]
                 still = {id(job) for job in queue.locked_by_others(claim.job for claim in others)}
+                note_lost(queue, [claim for claim in others if id(claim.job) not in still])
         except WEATHER as error:
             if not is_of_one_tenant(error):
                 raise

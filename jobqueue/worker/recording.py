@@ -1,11 +1,13 @@
 """Write down how jobs ended: many successes by one statement, each failure by one of its own."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jobqueue.exceptions import LockLost
 from jobqueue.queue import Queue
 from jobqueue.rows import fence
+from jobqueue.rows.history import note_stopped
 from jobqueue.worker import events
 from jobqueue.worker.executor import Claim, Ending, Failure
 
@@ -53,7 +55,17 @@ def record(queue: Queue, endings: Sequence[Ending]) -> Recorded:
     for ending in bad.values():
         if ending.failure is not None:
             _fail(queue, ending, ending.failure, recorded)
+    note_lost(queue, [ending.claim for ending in recorded.lost])
     return recorded
+
+
+def note_lost(queue: Queue, lost: Sequence[Claim]) -> None:
+    """Note of those claims that were lost by being cancelled that nothing runs any more: somebody may wait for it."""
+    by_worker: defaultdict[str, list[int]] = defaultdict(list)
+    for claim in lost:
+        by_worker[claim.job.locked_by or ""].append(claim.job.pk)
+    for worker, job_ids in by_worker.items():
+        note_stopped(queue.using, job_ids, worker)
 
 
 def _fail(queue: Queue, ending: Ending, failure: Failure, recorded: Recorded) -> None:

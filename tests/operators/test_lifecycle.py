@@ -7,13 +7,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from dms_project.operators import fleet_work
 from dms_project.tenancy import fleet, served, use
 from dms_project.tenancy.lifecycle import resume_tenant, suspend_tenant
 from dms_project.tenancy.schemas import create_tenant
 from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.tenants.models import Wakeup
+from tests.jobqueue.concurrency import threads
 from tests.jobqueue.conftest import Start, both, start  # noqa: F401 - fixtures
+from tests.jobqueue.waiting import eventually
 from tests.jobqueue.workers import BothTenants, Twins
 
 
@@ -128,6 +131,51 @@ class TestDeleting:
         both.a_canary_passes()
         assert "Traceback" not in worker.output
         assert worker.terminate() == 0
+
+    def test_a_handler_that_holds_no_lock_and_takes_no_notice_is_waited_for(
+        self,
+        both: BothTenants,  # noqa: F811 - a fixture
+        start: Start,  # noqa: F811 - a fixture
+        tmp_path: Path,
+    ) -> None:
+        create_tenant("initech", "initech.localhost")
+        with use("initech"):
+            payload = {"stubborn": True, "until": str(tmp_path / "go")}
+            running = Twins({"initech": Queue().enqueue("test.until_cancelled", payload).pk})
+        worker = start("--concurrency", "1")
+        both.have_started(running)
+
+        with threads(1) as run:
+            deleting = run(tenant, "delete", "initech", "--yes")
+            eventually(lambda: all(both.events(running, "cancelled")), what="the handler is told")
+            assert fleet.exists("initech")
+            assert not deleting.done()
+            (tmp_path / "go").touch()
+            assert deleting.result(30) == "Deleted tenant initech.\n"
+
+        assert all(both.events(running, "end")), "it found its schema to the last"
+        assert "Traceback" not in worker.output
+        assert worker.terminate() == 0
+
+    def test_one_whose_handlers_do_not_stop_is_left_as_it_is_and_they_are_named(
+        self,
+        both: BothTenants,  # noqa: F811 - a fixture
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(fleet_work, "PATIENCE_SECONDS", 0.2)
+        create_tenant("initech", "initech.localhost")
+        with use("initech"):
+            Queue().enqueue("test.ok", {})
+            job = Queue().dequeue("stubborn")  # promises no sign of life, and says nothing
+
+        with pytest.raises(CommandError) as raised:
+            tenant("delete", "initech", "--yes")
+
+        assert str(raised.value) == (
+            f"Its jobs were cancelled, and handlers don't stop: {job.pk} (test.ok, on stubborn). "
+            "It is suspended now, and nothing else was changed: try again, or resume it."
+        )
+        assert fleet.exists("initech")
 
     def test_one_with_nothing_to_stop_is_deleted(self, db: None) -> None:
         create_tenant("initech", "initech.localhost")

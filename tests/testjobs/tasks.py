@@ -18,6 +18,9 @@ if sys.version_info >= (3, 12):  # and so Django 6
 else:
     from django_tasks import task
 
+if "JOBQUEUE_TEST_HOSTILE" in os.environ:  # else each worker would have a process more
+    from tests.testjobs import hostile_tasks  # noqa: F401
+
 AT_ONCE = constant(timedelta(0))
 
 
