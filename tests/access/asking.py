@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from django.db import connection
+from django.db import connection, reset_queries
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -83,6 +83,7 @@ def ask(house: House, role: str, method: str, url: str, *, host: str) -> Answer:
 
 
 def send(browser: Client, method: str, url: str, headers: dict[str, str]) -> Answer:
+    reset_queries()  # the log keeps but the last thousands, and what it keeps is copied each time
     savepoint = connection.savepoint()
     try:
         with CaptureQueriesContext(connection) as queries:

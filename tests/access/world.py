@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.test.client import ClientHandler
 from django.utils import timezone
 
 from dms_project.tenancy import PUBLIC, use
@@ -43,10 +44,14 @@ class House:
     trashed: Ids = field(default_factory=dict)
     sessions: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
+    _handlers: dict[bool, ClientHandler] = field(
+        default_factory=lambda: {each: ClientHandler(each) for each in (False, True)}
+    )
 
-    def browser(self, role: str, host: str, **options: Any) -> Client:
+    def browser(self, role: str, host: str, enforce_csrf_checks: bool = False) -> Client:
         """Return somebody's browser, which sends their session to any host."""
-        client = Client(headers={"host": HOSTS[host]}, **options)
+        client = Client(headers={"host": HOSTS[host]})
+        client.handler = self._handlers[enforce_csrf_checks]  # loads its middleware but once
         client.raise_request_exception = False
         if role in self.sessions:
             client.cookies["sessionid"] = self.sessions[role]
