@@ -1,14 +1,16 @@
 """Stores, users and HTTP clients for the tests of documents."""
 
 from collections.abc import Iterator
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 
-from documents import trial
-from documents.storage import ObjectStore
+from documents.storage import ObjectStore, key_of
 from tests.documents.http import Api
 from tests.documents.servers import S3Server, s3_storage, use_storage
 from tests.faults.proxy import FaultyConnection
@@ -57,7 +59,7 @@ def own_store(request: pytest.FixtureRequest, settings: Any, tenant: str) -> Obj
     request.getfixturevalue("s3_store")
     server: S3Server = request.getfixturevalue("s3_server")
     store = use_storage(settings, s3_storage(server.port, bucket="verified"))
-    trial.try_out(store)  # makes the bucket, too
+    store.put(key_of("departed", uuid4(), 1), BytesIO(), sha256().hexdigest())  # makes the bucket, too
     for name in ("acme", "globex", "departed"):
         store.delete_tenant(name)
     return store
