@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db import Error, transaction
+from django.db import Error, ProgrammingError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -105,7 +105,11 @@ class TenantAtWorkAdmin(TenantAdmin):
         """Whether it is served."""
         if tenant.suspended_at:
             return gettext("suspended")
-        return gettext("served") if _counts(tenant) else gettext("out of service")
+        if _counts(tenant):
+            return gettext("served")
+        if tenant.__dict__.get("is_behind"):
+            return gettext("waits for its migrations: manage.py migrate")
+        return gettext("out of service")
 
 
 def _counts(tenant: Tenant) -> Counts | None:
@@ -116,6 +120,7 @@ def _counts(tenant: Tenant) -> Counts | None:
             with use(tenant.schema_name), transaction.atomic():  # a failure must not fail the page's own transaction
                 tenant.__dict__["worker_seconds"] = worker_seconds()
                 known["job_counts"] = count_jobs()
-        except (TenantNotFound, Error):
+        except (TenantNotFound, Error) as error:
             known["job_counts"] = None
+            tenant.__dict__["is_behind"] = isinstance(error, ProgrammingError)  # no such table or column
     return known["job_counts"]

@@ -54,7 +54,7 @@ def test_a_tenant_in_trouble_is_said_and_does_not_hide_the_others(operator: Clie
 
     listed = cells(operator)
 
-    assert listed["acme"] == ["-", "-", "-", "-", "-", "out of service"]
+    assert listed["acme"] == ["-", "-", "-", "-", "-", "waits for its migrations: manage.py migrate"]
     assert listed["globex"] == ["0", "-", "0", "0", "0.0 s", "served"]
 
 

@@ -2,9 +2,11 @@
 
 from importlib import import_module
 
+import psycopg
 import pytest
 from django.apps import apps
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from dms_project.tenancy import fleet, use
 from dms_project.tenancy.schemas import create_tenant
@@ -13,6 +15,7 @@ from jobqueue.tenants.ledger import WakeupLedger
 from jobqueue.tenants.models import Sweep, Wakeup
 from jobqueue.worker.agenda import Agenda
 from tests.jobqueue.tenants.sessions import rows, settle
+from tests.jobqueue.test_query_plans import buffers, plan
 
 pytestmark = pytest.mark.usefixtures("committed_db")
 
@@ -100,3 +103,37 @@ def test_a_tenant_that_was_deleted_is_struck_out_and_a_new_one_is_served_at_once
         agenda.refresh()
         assert agenda.due() == ["latecomer"]
         assert agenda.seconds_to_next() == 0
+
+
+def test_while_a_snapshot_is_held_a_look_reads_only_what_is_new_however_much_has_come_and_gone(
+    tenant: str, database_url: str
+) -> None:
+    """What is removed stays in the index for as long as somebody may see it, and a look from the front reads it."""
+    Queue().enqueue("test.ok", {})
+    ledger = WakeupLedger("default")
+    with psycopg.connect(database_url) as holder, use("public"):
+        holder.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        holder.execute("SELECT count(*) FROM pg_class")
+        assert read_by(ledger, from_the_front=True) < 20
+        before = read_by(ledger)
+        for _ in range(10):
+            with connection.cursor() as cursor:
+                cursor.execute(COME, [tenant])
+                cursor.execute("DELETE FROM public.jobqueue_wakeups WHERE due_at < now() - interval '30s'")
+        assert read_by(ledger, from_the_front=True) > 10 * before
+        assert read_by(ledger) <= before + 2  # the tree is higher now
+        assert list(ledger.look()) == [tenant]
+
+
+COME = """
+INSERT INTO public.jobqueue_wakeups (tenant, due_at)
+SELECT %s, now() - make_interval(secs => 60 + number * 0.01) FROM generate_series(1, 1000) AS number
+"""
+
+
+def read_by(ledger: WakeupLedger, *, from_the_front: bool = False) -> int:
+    """Return how many pages a look reads."""
+    ledger._front_again_at = float("-inf" if from_the_front else "inf")
+    with CaptureQueriesContext(connection) as queries:
+        assert ledger.look()
+    return buffers(plan(queries[0]["sql"]))
