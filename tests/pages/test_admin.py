@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -14,7 +13,7 @@ from dms_project.tenancy import use
 from jobqueue.models import JobSchedule
 from jobqueue.queue import Queue
 from tests.pages.people import PASSWORD, Person
-from tests.pages.test_accessible import CONTRAST, DESK, EVERYTHING, PHONE
+from tests.pages.test_accessible import CONTRAST, DESK, EVERYTHING, PHONE, violations
 
 JOBS = "/admin/jobqueue/processingjob/"
 TENANTS = "/admin/tenancy/tenant/"
@@ -42,9 +41,7 @@ def complaints(person: Person) -> list[str]:
     for scheme, rules in (("light", EVERYTHING), ("dark", CONTRAST)):
         page.emulate_media(color_scheme=scheme)
         page.evaluate("Promise.all(document.getAnimations().map((fade) => fade.finished))")
-        result = Axe().run(page, context={"exclude": [[part] for part in DJANGOS]}, options=rules).response
-        assert result["passes"]
-        found += [f"{each['help']}: {[node['html'] for node in each['nodes']]}" for each in result["violations"]]
+        found += violations(page, rules, without=DJANGOS)
     page.set_viewport_size(PHONE)
     if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
         found.append("wider than a narrow phone")
