@@ -18,6 +18,7 @@ from dms_project.tenancy.exceptions import reason
 from dms_project.tokens.authentication import BearerToken, Session
 from documents.api import answer_problem, jobs_router, labels_router, router, searches_router
 from documents.exceptions import DocumentsError
+from documents.resumable_api import router as uploads_router
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ api.add_router("/documents", router)
 api.add_router("", labels_router)
 api.add_router("/searches", searches_router)
 api.add_router("/jobs", jobs_router)
+api.add_router("/uploads", uploads_router)
 
 
 def database_is_down(request: HttpRequest, exc: Error | type[Error]) -> HttpResponse:

@@ -80,6 +80,10 @@ jobs_router = Router(tags=["jobs"])
 _ANSWERS: list[tuple[type[Exception], int, str]] = [
     (exceptions.DocumentNotFound, 404, "document_not_found"),
     (exceptions.SearchNotFound, 404, "search_not_found"),
+    (exceptions.UploadNotFound, 404, "upload_not_found"),
+    (exceptions.OffsetConflict, 409, "offset_conflict"),
+    (exceptions.OtherProtocol, 412, "tus_version"),
+    (exceptions.TooManyUploads, 429, "too_many_uploads"),
     (exceptions.LabelNotFound, 404, "label_not_found"),
     (exceptions.NotAllowed, 403, "not_allowed"),
     (exceptions.NoteNotFound, 404, "note_not_found"),

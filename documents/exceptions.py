@@ -93,6 +93,22 @@ class DuplicateRefused(UploadRefused):
         self.document_id = document_id
 
 
+class UploadNotFound(DocumentsError):
+    """The user has no such upload: it was never begun, is another user's, or has expired."""
+
+
+class OffsetConflict(DocumentsError):
+    """Bytes came for another place than where the upload goes on. Nothing of them was kept; ask where it does."""
+
+
+class OtherProtocol(DocumentsError):
+    """The client speaks another version of the protocol for resumable uploads."""
+
+
+class TooManyUploads(UploadRefused):
+    """The user has begun as many uploads as one may have unfinished."""
+
+
 class StorageError(DocumentsError):
     """Root of what the object store raises."""
 

@@ -1,7 +1,7 @@
 """Taking a document in: the original first, then one transaction with everything that is known about it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 from uuid import uuid4
@@ -43,7 +43,15 @@ class Ingested:
     restored: bool = False
 
 
-def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> Ingested:
+#: Called in the transaction that writes what became of an upload.
+Then = Callable[[Ingested], None]
+
+
+def _nothing_more(ingested: Ingested) -> None:
+    """End the transaction as it is."""
+
+
+def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = (), *, then: Then = _nothing_more) -> Ingested:
     """Store an upload in the active tenant, and have it processed.
 
     Begins and ends its own transaction: none may be open. If it can't be known whether that transaction was committed
@@ -52,6 +60,7 @@ def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> 
     Args:
         title: May be empty: then the file's name is the title, without its ending.
         tags: A document that has these bytes already gets those of them that it hasn't.
+        then: Writes in the same transaction; if it raises, nothing is stored.
 
     Raises:
         EmptyFile, TypeRefused, FileTooLarge, TenantFull, DuplicateRefused, InvalidValue: Nothing was stored.
@@ -66,7 +75,7 @@ def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> 
     if not (known and rules.duplicates == Duplicates.LINK):
         intake.check(rules, mime_type, upload.size_bytes)
     if known and rules.duplicates != Duplicates.ALLOW:
-        return _take_known(known, rules, upload, user, tags)
+        return _take_known(known, rules, upload, user, tags, then)
     document = Document(pk=uuid4(), title=_title(title, upload.file_name), created_by=user)
     key = key_of(current(), document.pk, version=1)
     object_store().put(key, upload.file, upload.sha256)
@@ -80,7 +89,7 @@ def ingest(upload: Upload, title: str, user: User, tags: Sequence[str] = ()) -> 
         storage_key=key,
         is_copy=known is not None,
     )
-    return _write(document, version, rules, upload, user, tags)
+    return _write(document, version, rules, upload, user, tags, then)
 
 
 def _title(title: str, file_name: str) -> str:
@@ -89,7 +98,13 @@ def _title(title: str, file_name: str) -> str:
 
 
 def _write(
-    document: Document, version: DocumentVersion, rules: IntakeRules, upload: Upload, user: User, tags: Sequence[str]
+    document: Document,
+    version: DocumentVersion,
+    rules: IntakeRules,
+    upload: Upload,
+    user: User,
+    tags: Sequence[str],
+    then: Then,
 ) -> Ingested:
     """Write the rows and the job. The object is stored by now, and goes again if the rows surely don't exist."""
     committing = False
@@ -104,6 +119,8 @@ def _write(
             if tags:
                 editing.add_tags(document, tags, user)
             enqueue_processing(document, version.number)
+            ingested = Ingested(document)
+            then(ingested)
             committing = True
     except BaseException as error:
         certainly_rolled_back = not committing or isinstance(error, IntegrityError)
@@ -113,13 +130,13 @@ def _write(
         known = _known(upload) if isinstance(error, IntegrityError) else None
         if known and rules.duplicates == Duplicates.ALLOW and not version.is_copy:
             version.is_copy = True  # somebody else was first, at the same time
-            return _write(document, version, rules, upload, user, tags)
+            return _write(document, version, rules, upload, user, tags, then)
         if not isinstance(error, StorageUnavailable):  # it would only keep the user waiting
             objects.discard(version.storage_key)
         if known:
-            return _take_known(known, rules, upload, user, tags)
+            return _take_known(known, rules, upload, user, tags, then)
         raise
-    return Ingested(document)
+    return ingested
 
 
 def _known(upload: Upload) -> DocumentVersion | None:
@@ -129,7 +146,7 @@ def _known(upload: Upload) -> DocumentVersion | None:
 
 
 def _take_known(
-    version: DocumentVersion, rules: IntakeRules, upload: Upload, user: User, tags: Sequence[str]
+    version: DocumentVersion, rules: IntakeRules, upload: Upload, user: User, tags: Sequence[str], then: Then
 ) -> Ingested:
     """Return the document that has these bytes already, out of the trash if it lay there; or say that it is refused."""
     if rules.duplicates == Duplicates.REFUSE:
@@ -139,5 +156,7 @@ def _take_known(
         restored = restore_if_trashed(version.document_id, user)
         if tags:
             editing.add_tags(locked(version.document_id), tags, user)
+        ingested = Ingested(version.document, duplicate=True, restored=restored)
+        then(ingested)
     version.document.refresh_from_db()
-    return Ingested(version.document, duplicate=True, restored=restored)
+    return ingested

@@ -230,6 +230,52 @@ class SavedSearch(models.Model):
         return self.name
 
 
+class ResumableUpload(models.Model):
+    """A file that comes in pieces, or has come. Written only by ``documents.resumable``."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, cascade_where_it_lives, related_name="+")
+    file_name = models.CharField(max_length=FILE_NAME_MAX_LENGTH)
+    title = models.CharField(max_length=TITLE_MAX_LENGTH)
+    tags = models.JSONField(default=list)
+    size_bytes = models.BigIntegerField()
+    received_bytes = models.BigIntegerField(default=0)
+    expires_at = models.DateTimeField(db_index=True)
+    # No foreign key: what became of the upload is told also when the document is gone.
+    document_id = models.UUIDField(null=True, help_text="what the whole file became")
+    duplicate = models.BooleanField(default=False)
+    restored = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="upload_has_no_more_than_its_size",
+                condition=Q(received_bytes__gte=0, received_bytes__lte=F("size_bytes")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class UploadPiece(models.Model):
+    """Bytes of an unfinished upload, as an object of the store."""
+
+    upload = models.ForeignKey(ResumableUpload, on_delete=models.CASCADE, related_name="pieces")
+    start_byte = models.BigIntegerField()
+    size_bytes = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    storage_key = models.CharField(max_length=255, unique=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["upload", "start_byte"], name="upload_has_one_piece_for_each_place"),
+        ]
+
+    def __str__(self) -> str:
+        return self.storage_key
+
+
 class Word(models.Model):
     """A word that stands, or stood, in a document: what somebody may have meant who mistyped it."""
 

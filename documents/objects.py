@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import Q
 
 from documents.exceptions import ObjectMissing, StorageError, StorageUnavailable
-from documents.models import DocumentVersion
+from documents.models import DocumentVersion, UploadPiece
 from documents.storage import object_store, parse_key
 
 logger = logging.getLogger(__name__)
@@ -55,12 +55,14 @@ def objects_of(version: DocumentVersion) -> list[OwnedObject]:
 
 
 def owned_among(keys: Collection[str]) -> set[str]:
-    """Return those of these keys of the active tenant that belong to a version, in one query."""
+    """Return those of these keys of the active tenant that belong to a version, or to an upload that goes on."""
     documents = {parts.document_id for key in keys if (parts := parse_key(key))}
     made = [key for key in keys if key]
     named = Q(storage_key__in=keys) | Q(thumbnail_key__in=made) | Q(archive_key__in=made) | Q(unlocked_key__in=made)
     versions = DocumentVersion.objects.filter(Q(document__in=documents) | named)
-    return {owned.key for version in versions for owned in objects_of(version)}.intersection(keys)
+    owned = {owned.key for version in versions for owned in objects_of(version)}
+    owned.update(UploadPiece.objects.filter(storage_key__in=keys).values_list("storage_key", flat=True))
+    return owned.intersection(keys)
 
 
 def hold(key: str, size_bytes: int) -> None:

@@ -14,6 +14,7 @@ from django.db import transaction
 from dms_project.tenancy import PUBLIC, fleet, use
 from dms_project.tenancy.names import is_tenant_name
 from documents.objects import lock_against_writers, owned_among
+from documents.resumable import remove_expired
 from documents.storage import StoredObject, Unfinished, object_store, parse_key
 
 _BATCH = 500
@@ -75,6 +76,9 @@ def collect(
         StorageUnavailable: What was removed stays removed; run it again.
     """
     done = Collected()
+    if not dry_run and fleet.exists(tenant):
+        with use(tenant):
+            remove_expired()
     for stored in unnamed_objects(tenant):
         if not parse_key(stored.key):
             continue  # nothing of ours: not for us to remove

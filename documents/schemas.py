@@ -107,6 +107,19 @@ class UploadOut(DocumentOut):
     restored: bool = Field(description="it had these bytes already and lay in the trash")
 
 
+class ResumableUploadOut(Schema):
+    """An upload that comes in pieces, or has come."""
+
+    id: UUID
+    file_name: str
+    size_bytes: int
+    received_bytes: int = Field(description="where it goes on")
+    expires_at: datetime = Field(description="until then it can be gone on with; each piece puts that off")
+    document_id: UUID | None = Field(None, description="the document that it has become")
+    duplicate: bool = Field(description="the tenant had these bytes already, in that document")
+    restored: bool = Field(description="which lay in the trash")
+
+
 class ListedOut(DocumentOut):
     """A document in a list. ``page`` and ``snippet`` belong to a search."""
 

@@ -10,10 +10,10 @@ from django.db import connection, reset_queries
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.access.world import DOCUMENT, JOB, NOTE, SCHEMA, SEARCH, House, Ids
+from tests.access.world import DOCUMENT, JOB, NOTE, SCHEMA, SEARCH, UPLOAD, House, Ids
 
 _PLACEHOLDER = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>.*?\)")
-API = ("/api/documents", "/api/jobs", "/api/tags", "/api/correspondents", "/api/searches")
+API = ("/api/documents", "/api/jobs", "/api/tags", "/api/correspondents", "/api/searches", "/api/uploads")
 # What the API is sent, by the end of the address.
 _BODIES = {
     "/notes": {"text": "New"},
@@ -50,24 +50,20 @@ def url_of(path: str, ids: Ids) -> str:
     """Fill a route's placeholders in."""
     model = "/".join(path.split("/")[2:4])
 
+    values = {
+        "document_id": ids.get(DOCUMENT, _NO_DOCUMENT),
+        "job_id": ids.get(JOB),
+        "tenant": ids.get(SCHEMA, "nobody"),
+        "search_id": ids.get(SEARCH, 0),
+        "upload_id": ids.get(UPLOAD, _NO_DOCUMENT),
+        "note_id": ids.get(NOTE, 0),
+        "app_label": "documents",
+        "url": "nothing",
+    }
+
     def value(placeholder: re.Match[str]) -> str:
-        match placeholder[1] or placeholder[2]:
-            case "document_id":
-                return str(ids.get(DOCUMENT, _NO_DOCUMENT))
-            case "job_id":
-                return str(ids[JOB])
-            case "tenant":
-                return str(ids.get(SCHEMA, "nobody"))
-            case "search_id":
-                return str(ids.get(SEARCH, 0))
-            case "note_id":
-                return str(ids.get(NOTE, 0))
-            case "app_label":
-                return "documents"
-            case "url":
-                return "nothing"
-            case _:
-                return str(ids[model])
+        name = placeholder[1] or placeholder[2]
+        return str(values[name] if name in values else ids[model])
 
     url = _PLACEHOLDER.sub(value, path)
     if path in ("/states", "/zip", "/api/documents/zip", "/bulk", "/api/documents/bulk"):
@@ -101,6 +97,10 @@ def send(browser: Client, method: str, url: str, headers: dict[str, str]) -> Ans
 
 
 def _request(browser: Client, method: str, url: str, headers: dict[str, str]) -> Any:
+    if url.startswith("/api/uploads"):
+        tus = {"tus-resumable": "1.0.0", "upload-length": "5", "upload-offset": "0"}
+        body = b"x" if method == "PATCH" else b""
+        return browser.generic(method, url, body, "application/offset+octet-stream", headers=headers | tus)
     if method == "POST" and url == "/api/documents":
         file = BytesIO(b"new")
         file.name = "new.txt"

@@ -1,8 +1,9 @@
 """Two tenants and the operators, each with the same people and one of everything that has an id."""
 
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import Group, User
 from django.test import Client
@@ -13,7 +14,7 @@ from dms_project.tenancy import PUBLIC, use
 from dms_project.tenancy.models import Tenant
 from dms_project.tokens.models import ApiToken
 from documents import thumbnails
-from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note, SavedSearch
+from documents.models import AuditEntry, Document, DocumentPage, DocumentVersion, Note, ResumableUpload, SavedSearch
 from documents.roles import Role, set_role
 from jobqueue.models import JobSchedule, ProcessingJob
 from jobqueue.queue import Queue
@@ -23,13 +24,14 @@ HOSTS = {"acme": "acme.localhost", "globex": "globex.localhost", PUBLIC: "localh
 DOCUMENT, JOB, NOTE = "documents/document", "jobqueue/processingjob", "documents/note"
 SCHEMA = "tenancy/tenant schema_name"
 SEARCH = "documents/savedsearch"
+UPLOAD = "documents/resumableupload"
 
 Ids = dict[str, Any]
 
 
 def unknown_ids(like: Ids) -> Ids:
     """Return ids that nobody has."""
-    return dict.fromkeys(like, 999_999_999) | {DOCUMENT: uuid4(), SCHEMA: "nobody"}
+    return dict.fromkeys(like, 999_999_999) | {DOCUMENT: uuid4(), UPLOAD: uuid4(), SCHEMA: "nobody"}
 
 
 @dataclass
@@ -106,6 +108,10 @@ def furnish(name: str, first_id: int) -> House:
             search = SavedSearch(pk=first_id, user=boss, name="search", key="search", asked={"q": "words"})
             search.save(force_insert=True)
             entry[SEARCH] = search.pk
+            begun = ResumableUpload(UUID(int=first_id), user=boss, file_name="later", size_bytes=5)
+            begun.expires_at = datetime.now(UTC) + timedelta(days=1)
+            begun.save(force_insert=True)
+            entry[UPLOAD] = begun.pk
             house.trashed = entry | {DOCUMENT: trashed}
     house.ids = entry
     return house
