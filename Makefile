@@ -17,7 +17,8 @@ lint_env := DATABASE_URL=postgresql://lint@%2fnonexistent/lint DJANGO_DEBUG=fals
 
 .DEFAULT_GOAL := help
 .PHONY: help install run check fmt test test-faults soak reset-test-env bench bench-admin bench-search bench-peers
-.PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy
+.PHONY: lint lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy lint-reference
+.PHONY: reference
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +39,7 @@ check: ## All that CI does: set-up, a clean test environment, lint, all tests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test
 
-lint: lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy ## All gates: style, types, architecture, ...
+lint: lint-style lint-format lint-lock lint-architecture lint-types lint-migrations lint-deploy lint-reference ## All gates: style, types, architecture, ...
 
 lint-style: $(installed)
 	@$(python) -m ruff check --quiet --output-format concise .
@@ -60,6 +61,12 @@ lint-migrations: $(installed)
 
 lint-deploy: $(installed)
 	@$(lint_env) $(python) manage.py check --deploy --fail-level WARNING
+
+lint-reference: $(installed)
+	@$(python) -m scripts.reference --check
+
+reference: $(installed) ## Write docs/reference/queue.md anew, from the docstrings
+	@$(python) -m scripts.reference
 
 fmt: $(installed) ## Rewrite the code in the house's style
 	@$(python) -m ruff check --quiet --fix-only .

@@ -105,7 +105,7 @@ def create(request: HttpRequest, response: HttpResponse) -> Status[None]:
     upload = resumable.begin(user, size, about.get("filename", ""), about.get("title", ""), tags)
     if request.content_type == PIECE_TYPE and _length(request):
         upload = resumable.receive(upload, 0, _Body(request), _length(request))
-    response["Location"] = request.build_absolute_uri(f"{request.path.rstrip('/')}/{upload.pk}")
+    response["Location"] = f"{request.path}/{upload.pk}"
     _tell(response, upload)
     return Status(201, None)
 

@@ -29,7 +29,7 @@ from jobqueue.rows.claims import Wanted
 from jobqueue.rows.completions import Completed
 from jobqueue.rows.dead_letters import Decided
 from jobqueue.rows.fence import UNLOCKED
-from jobqueue.rows.history import with_attempt
+from jobqueue.rows.history import with_attempt, with_cancelled_attempt
 from jobqueue.rows.insertion import insert_or_find
 from jobqueue.rows.suspects import dead_workers_suspected
 from jobqueue.specs import CheckedSpec, JobSpec, check_integer, check_names, check_text
@@ -437,7 +437,7 @@ class Queue:
             False if it was neither pending nor processing, or there is no such job.
         """
         unfinished = self._jobs().filter(pk=job_id, status__in=(JobStatus.PENDING, JobStatus.PROCESSING))
-        running = When(status=JobStatus.PROCESSING, then=with_attempt(Outcome.CANCELLED))
+        running = When(status=JobStatus.PROCESSING, then=with_cancelled_attempt())
         cancelled = unfinished.update(
             status=JobStatus.FAILED,
             finished_at=Now(),

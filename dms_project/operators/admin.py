@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db import Error, ProgrammingError, transaction
+from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -112,6 +112,10 @@ class TenantAtWorkAdmin(TenantAdmin):
         return gettext("out of service")
 
 
+#: What PostgreSQL says where tables or columns are missing.
+_OTHER_TABLES = ("42P01", "42703")
+
+
 def _counts(tenant: Tenant) -> Counts | None:
     """Read a tenant's counts once per page; None if it has no schema, or one that isn't migrated."""
     known: dict[str, Counts | None] = tenant.__dict__
@@ -122,5 +126,5 @@ def _counts(tenant: Tenant) -> Counts | None:
                 known["job_counts"] = count_jobs()
         except (TenantNotFound, Error) as error:
             known["job_counts"] = None
-            tenant.__dict__["is_behind"] = isinstance(error, ProgrammingError)  # no such table or column
+            tenant.__dict__["is_behind"] = getattr(error.__cause__, "sqlstate", "") in _OTHER_TABLES
     return known["job_counts"]

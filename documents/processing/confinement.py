@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 
 from documents.processing.limits import Limits
 
@@ -15,7 +16,23 @@ _CLONE_NEWNET = 0x40000000
 _OPEN_FILES = 64
 
 
-def confine(limits: Limits, parent_pid: int, *, file_bytes: int = 0) -> None:
+def end_session_on(number: signal.Signals) -> None:
+    """Have a signal end this process and whatever it will have started. To be called before it has other threads.
+
+    A thread waits for it, since the main one may be in the middle of a call into C.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+
+    def wait() -> None:
+        signal.sigwait({number})
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def confine(
+    limits: Limits, parent_pid: int, *, file_bytes: int = 0, parent_dies: signal.Signals = signal.SIGKILL
+) -> None:
     """Bind this process to its parent's life, bound its resources, and cut it off from the network.
 
     What it starts inherits all of that but the bond to the parent.
@@ -25,13 +42,14 @@ def confine(limits: Limits, parent_pid: int, *, file_bytes: int = 0) -> None:
 
     Args:
         file_bytes: How large a file may become that it writes; 0: it can't write.
+        parent_dies: The signal that it gets then.
 
     Raises:
         SystemExit: The parent died before the process was bound to it.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(_PR_SET_PDEATHSIG, parent_dies, 0, 0, 0)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if libc.unshare(_CLONE_NEWNET) != 0:
             libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)

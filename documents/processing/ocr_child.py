@@ -5,10 +5,11 @@ the limits of this process, and write to a folder that goes when they end.
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 
-from documents.processing.confinement import confine
+from documents.processing.confinement import confine, end_session_on
 from documents.processing.events import Event, Recognised, Refused, to_line
 from documents.processing.findings import Reason, Unreadable
 from documents.processing.limits import Limits
@@ -23,7 +24,8 @@ _BYTES_PER_PIXEL = 20
 def main(argument: str) -> None:
     request = json.loads(argument)
     limits = Limits(**request["limits"])
-    confine(limits, request["parent_pid"], file_bytes=limits.archive_bytes)
+    confine(limits, request["parent_pid"], file_bytes=limits.archive_bytes, parent_dies=signal.SIGTERM)
+    end_session_on(signal.SIGTERM)  # Tesseract goes, too, which nothing binds to the parent
     try:
         from documents.processing.sheets import as_pdf  # loaded here, under the limits
 

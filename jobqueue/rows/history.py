@@ -29,6 +29,15 @@ def with_attempt(outcome: Outcome, error: str = "") -> RawSQL:
     return RawSQL(ADD_ATTEMPT, (outcome.value, summary(error)), output_field=JSONField())  # noqa: S611 - a constant
 
 
+def with_cancelled_attempt() -> RawSQL:
+    """Return the new ``history`` for an ``update()`` that cancels a running attempt.
+
+    It keeps the worker's sign of life, so that whoever waits for the handler's end knows whether it will be told.
+    """
+    sql = ADD_ATTEMPT.rstrip()[:-1] + ", 'holder_key', holder_key)"
+    return RawSQL(sql, (Outcome.CANCELLED.value, ""), output_field=JSONField())  # noqa: S611 - a constant
+
+
 #: In the entry of an attempt that was cancelled while it ran: when its handler was no longer at work.
 STOPPED_AT = "stopped_at"
 # Why SQL: the ORM can't write into the last element of an array. A row that somebody has locked isn't waited for.

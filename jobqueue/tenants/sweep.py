@@ -18,7 +18,9 @@ from jobqueue.tenants.models import Sweep
 logger = logging.getLogger("jobqueue.worker")
 
 #: How many tenants one turn looks into; in which time it is the fleet's next turn at the soonest.
-_BATCH = 100
+_BATCH = 500
+#: How many of them by one statement, which locks each table and its indexes.
+_AT_ONCE = 100
 _SOONEST_SECONDS = 1.0
 _LOCK_TIMEOUT = "SET lock_timeout = '1s'"
 
@@ -69,10 +71,13 @@ def _wake_if_forgotten(using: str, tenants: Sequence[str]) -> None:
             cursor.execute(_LOCK_TIMEOUT)
             cursor.execute(_WITH_TABLE, [list(tenants)])
             names = [row[0] for row in cursor.fetchall()]
-            try:
-                with_jobs = _those_with_jobs(cursor, names)
-            except DatabaseError:  # some table is locked or broken
-                with_jobs = [name for name in names if _has_jobs(cursor, name)]
+            with_jobs = []
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                try:
+                    with_jobs += _those_with_jobs(cursor, some)
+                except DatabaseError:  # some table is locked or broken
+                    with_jobs += [name for name in some if _has_jobs(cursor, name)]
             if with_jobs:
                 cursor.execute(_WAKE, [with_jobs, conf().sweep_interval.total_seconds()])
     except DatabaseError as error:  # no room for one more connection, say: the caller's own is in order

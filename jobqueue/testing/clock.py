@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, JSONField
 from django.db.models.expressions import RawSQL
 
-from jobqueue.models import PausedQueue, ProcessingJob
+from jobqueue.models import FlowStep, JobFlow, PausedQueue, ProcessingJob
 from jobqueue.queue import Queue
 from jobqueue.schedules import declared_in
 from jobqueue.tenant_source import current_tenant
@@ -30,8 +30,8 @@ _HISTORY = """(
 def let_pass(duration: timedelta, *, using: str = "default") -> None:
     """Let time pass for the jobs of the active tenant: waiting ones become due, and locks that nobody renews stale.
 
-    Moves back every time of every job, those of its attempts too, and since when queues are paused. Not moved are
-    schedules, for which there is ``QueueClock``; your own tables; and Python's clock.
+    Moves back every time of every job, those of its attempts and its flow too, and since when queues are paused. Not
+    moved are schedules, for which there is ``QueueClock``; your own tables; and Python's clock.
 
     Args:
         duration: More than zero.
@@ -46,6 +46,9 @@ def let_pass(duration: timedelta, *, using: str = "default") -> None:
     with transaction.atomic(using):
         ProcessingJob.objects.using(using).update(history=history, **{name: F(name) - duration for name in _TIMES})
         PausedQueue.objects.using(using).update(paused_at=F("paused_at") - duration)
+        flow_times = {name: F(name) - duration for name in ("created_at", "cancelled_at")}
+        JobFlow.objects.using(using).update(**flow_times)
+        FlowStep.objects.using(using).update(done_at=F("done_at") - duration)
 
 
 class QueueClock:

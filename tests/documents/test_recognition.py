@@ -2,6 +2,9 @@
 
 import contextlib
 import hashlib
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from io import BytesIO
@@ -9,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pikepdf
+import psutil
 import pytest
 
 from documents import archives, jobs, recognition
@@ -27,8 +31,9 @@ from jobqueue.models import ProcessingJob
 from jobqueue.queue import Queue
 from tests.documents import files, scans
 from tests.documents.http import Api
-from tests.documents.test_confinement import instead_of_the_child, readers_of
+from tests.documents.test_confinement import ROOT, instead_of_the_child, readers_of
 from tests.documents.work import run, work_off
+from tests.jobqueue.waiting import eventually
 from tests.need import need
 from tests.stopwatch import Stopwatch
 
@@ -138,6 +143,30 @@ def test_whatever_it_does_nothing_is_left_of_it(
         assert watch.seconds < 10
     assert readers_of(str(pdf_path)) == []
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_what_the_child_has_started_dies_with_the_worker_too(tmp_path: Path) -> None:
+    scan, started = tmp_path / "scan.png", tmp_path / "started"
+    scans.sheet().save(scan)
+    tool = tmp_path / "tesseract"
+    tool.write_text(f"""#!/bin/sh
+case "$*" in *--version*|*--list-langs*) exec {need("tesseract")} "$@";; esac
+echo $$ > {started}.new && mv {started}.new {started}
+exec sleep 600
+""")
+    tool.chmod(0o755)
+    program = (
+        "from documents.processing.limits import Limits\n"
+        "from documents.processing.ocr import recognised\n"
+        f"with recognised({str(scan)!r}, 'image/png', Limits(), ['deu'], lambda *progress: None): pass\n"
+    )
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment)
+    eventually(started.exists, within=60, what="Tesseract runs")
+    tesseract = psutil.Process(int(started.read_text()))
+    worker.kill()
+    worker.wait()
+    tesseract.wait(20)
 
 
 def test_without_the_program_the_document_is_stored_and_says_so(

@@ -51,7 +51,7 @@ class Tus:
         about = {"filename": "report.txt"} | about
         answer = self.ask("POST", "/api/uploads", body, upload_length=str(size), upload_metadata=metadata(**about))
         assert answer.status_code == 201, answer.content
-        return str(answer["Location"]).removeprefix("http://").partition("/")[2].join(["/", ""])
+        return str(answer["Location"])
 
     def send(self, address: str, offset: int, body: bytes) -> Any:
         return self.ask("PATCH", address, body, upload_offset=str(offset))

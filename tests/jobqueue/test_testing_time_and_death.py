@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from jobqueue import schedules
 from jobqueue.control.timeline import timeline
+from jobqueue.flows import chain
 from jobqueue.handlers import registered
-from jobqueue.models import PausedQueue, ProcessingJob
+from jobqueue.models import FlowStep, JobFlow, PausedQueue, ProcessingJob
 from jobqueue.queue import JobSpec, Queue
 from jobqueue.schedules import every, schedule
 from jobqueue.testing import JobsFailed, QueueClock, crash_worker, let_pass, run_jobs
@@ -46,6 +47,17 @@ class TestTime:
         assert {event.at < timezone.now() - HOUR + timedelta(minutes=5) for event in events} == {True}
         assert PausedQueue.objects.get().paused_at == since - HOUR
         assert [job.pk for job in run_jobs()] == [later.pk]
+
+    def test_it_passes_for_flows_too(self, queue: Queue) -> None:
+        queue.enqueue_flow(chain(JobSpec("test.ok", {}), JobSpec("test.ok", {})))
+        run_jobs()
+        begun, ended = JobFlow.objects.get().created_at, FlowStep.objects.earliest("position").done_at
+
+        let_pass(HOUR)
+
+        assert JobFlow.objects.get().created_at == begun - HOUR
+        assert ended is not None
+        assert FlowStep.objects.earliest("position").done_at == ended - HOUR
 
     def test_it_passes_forwards_alone(self, queue: Queue) -> None:
         for duration in (timedelta(0), -HOUR):

@@ -175,6 +175,8 @@ class TestDeleting:
             f"Its jobs were cancelled, and handlers don't stop: {job.pk} (test.ok, on stubborn). "
             "It is suspended now, and nothing else was changed: try again, or resume it."
         )
+        with pytest.raises(CommandError, match="handlers don't stop"):
+            tenant("delete", "initech", "--yes")  # though its job counts as cancelled by now
         assert fleet.exists("initech")
 
     def test_one_with_nothing_to_stop_is_deleted(self, db: None) -> None:

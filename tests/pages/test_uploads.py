@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.documents.disks import mount, unmount
 from tests.documents.servers import prepare_folder
@@ -64,6 +64,32 @@ def test_when_the_connection_is_lost_one_file_can_be_tried_again(ada: Person) ->
     expect(upload_of(page, NOTE.name)).to_contain_text("Uploaded")
     expect(ada.row(NOTE.title)).to_be_visible()
     ada.complaints.clear()  # of being offline
+
+
+def test_a_large_file_goes_on_by_itself_after_the_connection_was_lost(ada: Person) -> None:
+    page, sent, lost = ada.page, list[str](), [False]
+    page.evaluate("Resumable.PIECE_BYTES = 100_000")
+
+    def send(route: Route) -> None:
+        if route.request.method == "PATCH":
+            sent.append(route.request.headers["upload-offset"])
+            lost[0] = len(sent) == 2
+        if lost[0]:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/api/uploads/*", send)
+    ada.drop([File("Large.txt", NOTE.content * 20_000)])
+
+    expect(upload_of(page, "Large.txt")).to_contain_text("It goes on by itself")
+    lost[0] = False
+    expect(upload_of(page, "Large.txt")).to_contain_text("Uploaded", timeout=30_000)
+    assert sent == ["0", "100000", "100000", "200000", "300000", "400000"]
+    ada.upload(File("Other name.txt", NOTE.content * 20_000))
+    expect(upload_of(page, "Other name.txt")).to_contain_text("Already there, not stored twice")
+    expect(page.locator(".row")).to_have_count(1)
+    ada.complaints.clear()  # of the connection
 
 
 def test_when_the_storage_is_down_one_file_can_be_tried_again(site: Site, ada: Person) -> None:

@@ -56,6 +56,30 @@
     }
 
     send() {
+      if (window.Resumable.isFor(this.file)) this.sendInPieces();
+      else this.sendAtOnce();
+    }
+
+    async sendInPieces() {
+      const upload = new window.Resumable(this.file, panel.dataset.pieces, csrfToken, {
+        progress: (bytes) => {
+          this.bar.value = (100 * bytes) / this.file.size;
+          this.show("sending", bytes < this.file.size ? "sending" : "storing");
+        },
+        interrupted: () => this.show("sending", "interrupted"),
+      });
+      this.show("sending", "sending");
+      try {
+        const told = await upload.send();
+        this.stored({ ...told, id: told.document_id, title: this.file.name });
+      } catch (answer) {
+        this.refused(answer.status, answer.code);
+      }
+      running -= 1;
+      next();
+    }
+
+    sendAtOnce() {
       const request = new XMLHttpRequest();
       const form = new FormData();
       form.append("file", this.file);
@@ -73,9 +97,11 @@
     finish(request) {
       running -= 1;
       if (request.status === 200 || request.status === 201) this.stored(JSON.parse(request.responseText));
-      else this.show(...(BY_CODE[codeOf(request)] || MEANING[request.status] || ["failed", "broken"]));
+      else this.refused(request.status, codeOf(request));
       next();
     }
+
+    refused(status, code) { this.show(...(BY_CODE[code] || MEANING[status] || ["failed", "broken"])); }
 
     stored(document_) {
       const open = this.row.querySelector("a");
