@@ -5,6 +5,7 @@ two who send for the same place, the second is told that the upload goes on else
 """
 
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Sequence
 from typing import IO, Protocol
@@ -36,6 +37,7 @@ from documents.models import TITLE_MAX_LENGTH, ResumableUpload, UploadPiece
 from documents.names import display_name
 from documents.processing.cleaning import clean_line
 from documents.storage import key_of, object_store
+from documents.temporary_files import writing
 
 #: What arrives is kept at least after so many bytes.
 PIECE_BYTES = 8 * 2**20
@@ -110,7 +112,7 @@ def receive(upload: ResumableUpload, offset: int, body: Body, length: int) -> Re
     if offset + length > upload.size_bytes:
         raise FileTooLarge(f"The upload was to have {upload.size_bytes} bytes; these would be more.")
     while length:
-        with tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as piece:
+        with _temporary_file() as piece:
             wanted = min(PIECE_BYTES, length)
             came = _copy(body, piece, wanted)
             if came and upload.received_bytes + came == upload.size_bytes:
@@ -140,6 +142,12 @@ def _later() -> CombinedExpression:
     return Now() + conf.orphan_grace
 
 
+def _temporary_file() -> IO[bytes]:
+    """Return a file without a name, of which a process that is killed leaves nothing."""
+    with writing():
+        return tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)
+
+
 def _copy(body: Body, target: IO[bytes], wanted: int) -> int:
     came = 0
     while came < wanted:
@@ -149,14 +157,16 @@ def _copy(body: Body, target: IO[bytes], wanted: int) -> int:
             break  # the connection is gone
         if not chunk:
             break
-        target.write(chunk)
+        with writing():
+            target.write(chunk)
         came += len(chunk)
-    target.seek(0)
+    with writing():
+        target.seek(0)  # writes out what is buffered
     return came
 
 
 def _keep(upload: ResumableUpload, piece: IO[bytes], size: int) -> None:
-    sha256 = hashlib.file_digest(piece, "sha256").hexdigest()  # type: ignore[arg-type]  # the stubs want more than it needs
+    sha256 = _sha256(piece)
     start = upload.received_bytes
     key = key_of(current(), upload.pk, start // PIECE_BYTES + 1, f"{_KIND}-{uuid4().hex}")
     object_store().put(key, piece, sha256)
@@ -169,6 +179,10 @@ def _keep(upload: ResumableUpload, piece: IO[bytes], size: int) -> None:
         objects.discard(key)
         raise
     upload.received_bytes += size
+
+
+def _sha256(file: IO[bytes]) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # the stubs want more than it needs
 
 
 def _advance(upload: ResumableUpload, size: int, **more: object) -> None:
@@ -188,17 +202,17 @@ def _finish(upload: ResumableUpload, last: IO[bytes]) -> None:
         )
         upload.pieces.all().delete()
 
-    with tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as whole:
+    with _temporary_file() as whole:
         try:
-            for piece in pieces:
-                object_store().fetch(piece.storage_key, whole, size_bytes=piece.size_bytes, sha256=piece.sha256)
+            with writing():
+                for piece in pieces:
+                    object_store().fetch(piece.storage_key, whole, size_bytes=piece.size_bytes, sha256=piece.sha256)
+                shutil.copyfileobj(last, whole, _CHUNK_BYTES)
+                whole.seek(0)
         except (ObjectMissing, ObjectDamaged) as error:
             give_up(upload)
             raise UploadNotFound("A part of the upload was lost in the storage: begin it anew.") from error
-        while chunk := last.read(_CHUNK_BYTES):
-            whole.write(chunk)
-        whole.seek(0)
-        sha256 = hashlib.file_digest(whole, "sha256").hexdigest()
+        sha256 = _sha256(whole)
         arrived = Upload(whole, upload.file_name, sha256, upload.size_bytes)
         try:
             ingest(arrived, upload.title, upload.user, upload.tags, then=settle)

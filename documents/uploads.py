@@ -1,10 +1,7 @@
 """Receiving a file: to a temporary file, hashed, counted and bounded while it is read."""
 
-import errno
 import hashlib
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +10,8 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 
 from documents import intake
 from documents.conf import conf
-from documents.exceptions import FileTooLarge, StorageFull, StorageUnavailable
+from documents.exceptions import FileTooLarge
+from documents.temporary_files import writing
 
 # Nothing else takes files: what forms bring elsewhere is read and forgotten.
 _TAKES_FILES = "/api/"
@@ -60,7 +58,7 @@ class DocumentUploadHandler(FileUploadHandler):
         super().new_file(*args, **kwargs)
         if not self._is_wanted():
             raise SkipFile
-        with self._writing():
+        with writing():
             self.file = ReceivedFile(self.file_name or "", self.content_type)
         self._digest = hashlib.sha256()
         self._size = 0
@@ -71,12 +69,12 @@ class DocumentUploadHandler(FileUploadHandler):
             self.upload_interrupted()  # which Django calls only for errors of its own
             raise _too_large(self._limit)
         self._digest.update(raw_data)
-        with self._writing():
+        with writing():
             self.file.write(raw_data)
 
     def file_complete(self, file_size: int) -> ReceivedFile:
         self.file.sha256 = self._digest.hexdigest()
-        with self._writing():
+        with writing():
             self.file.seek(0)  # writes out what is buffered
         self.file.size = file_size
         return self.file
@@ -87,16 +85,6 @@ class DocumentUploadHandler(FileUploadHandler):
 
     def _is_wanted(self) -> bool:
         return self.request is not None and self.request.path.startswith(_TAKES_FILES)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Have a temporary folder that takes no more told as what it is, and not as an error of ours."""
-        try:
-            yield
-        except OSError as error:
-            message = f"the folder for temporary files (TMPDIR): {error.strerror or error}."
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            raise StorageFull(message) if full else StorageUnavailable(message) from error
 
 
 def _too_large(limit: int) -> FileTooLarge:

@@ -1,6 +1,7 @@
 """Resumable uploads: what has arrived stays, whoever is cut off, and the file becomes one document."""
 
 import base64
+import errno
 import hashlib
 import io
 import os
@@ -191,6 +192,21 @@ def test_a_storage_that_fails_at_the_end_costs_the_last_piece(tus: Tus, monkeypa
     assert tus.offset(address) == 2_000
     assert tus.send(address, 2_000, CONTENT[2_000:]).status_code == 204
     assert Document.objects.count() == 1
+
+
+def test_a_full_folder_for_temporary_files_is_told_and_costs_nothing(tus: Tus, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = tus.begin()
+    tus.send(address, 0, CONTENT[:1_000])
+
+    class Full(io.BytesIO):
+        def write(self, chunk: Any, /) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("documents.resumable.tempfile.TemporaryFile", lambda dir: Full())
+        assert code(tus.send(address, 1_000, CONTENT[1_000:])) == (507, "storage_full")
+    assert tus.offset(address) == 1_000
+    assert tus.send(address, 1_000, CONTENT[1_000:]).status_code == 204
 
 
 def test_a_piece_that_the_storage_has_lost_ends_the_upload(tus: Tus, local_store: ObjectStore) -> None:
