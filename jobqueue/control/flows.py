@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models.fields.json import KeyTextTransform
+
 from jobqueue.exceptions import FlowNotFound
 from jobqueue.models import FlowStep, JobFlow, ProcessingJob
 from jobqueue.states import JobStatus
@@ -65,7 +67,9 @@ def newest_flows(using: str) -> Iterator[FlowState]:
 
 
 def _state(using: str, flow: JobFlow) -> FlowState:
-    rows = list(FlowStep.objects.using(using).filter(flow=flow).order_by("position"))
+    # Without their specs, whose payloads may be large.
+    steps_of = FlowStep.objects.using(using).filter(flow=flow).order_by("position").defer("spec")
+    rows = list(steps_of.annotate(job_type=KeyTextTransform("t", "spec")))
     jobs = ProcessingJob.objects.using(using).filter(flow_step_id__in=[row.pk for row in rows])
     job_of = {step: (pk, status) for step, pk, status in jobs.values_list("flow_step_id", "pk", "status")}
     waits_for: dict[int, list[int]] = {row.position: [] for row in rows}
@@ -76,7 +80,7 @@ def _state(using: str, flow: JobFlow) -> FlowState:
         StepState(
             row.position,
             row.name,
-            row.spec["t"],
+            row.job_type,
             _state_of(row, flow, job_of),
             job_of.get(row.pk, (None,))[0],
             waits_for[row.position],
