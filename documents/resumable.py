@@ -133,6 +133,16 @@ def give_up(upload: ResumableUpload) -> None:
         objects.discard(key)
 
 
+def _give_up_unless_whole(upload: ResumableUpload) -> None:
+    """Remove an upload that can't become a document; if another request has just made it one, raise that it has."""
+    keys = list(upload.pieces.values_list("storage_key", flat=True))
+    removed, _ = ResumableUpload.objects.filter(pk=upload.pk, document_id=None).delete()
+    if not removed:
+        raise OffsetConflict("Somebody else has sent the rest, or removed the upload: ask where it goes on.")
+    for key in keys:
+        objects.discard(key)
+
+
 def remove_expired() -> None:
     """Forget the active tenant's uploads that have expired; their pieces are orphans then."""
     ResumableUpload.objects.filter(expires_at__lte=Now()).delete()
@@ -210,14 +220,14 @@ def _finish(upload: ResumableUpload, last: IO[bytes]) -> None:
                 shutil.copyfileobj(last, whole, _CHUNK_BYTES)
                 whole.seek(0)
         except (ObjectMissing, ObjectDamaged) as error:
-            give_up(upload)
+            _give_up_unless_whole(upload)
             raise UploadNotFound("A part of the upload was lost in the storage: begin it anew.") from error
         sha256 = _sha256(whole)
         arrived = Upload(whole, upload.file_name, sha256, upload.size_bytes)
         try:
             ingest(arrived, upload.title, upload.user, upload.tags, then=settle)
         except (TypeRefused, DuplicateRefused):
-            give_up(upload)
+            _give_up_unless_whole(upload)
             raise
     for piece in pieces:
         objects.discard(piece.storage_key)

@@ -3,7 +3,6 @@ creation-with-upload, termination and expiration.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Callable
 from functools import wraps
@@ -191,7 +190,7 @@ def _metadata(text: str) -> dict[str, str]:
         name, _, value = pair.strip().partition(" ")
         try:
             about[name] = base64.b64decode(value, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # no Base64, or no UTF-8 in it
             message = f"Upload-Metadata: the value of {name[:40]!r} is not Base64 of UTF-8."
             raise InvalidValue("header", message) from None
     return about

@@ -148,6 +148,9 @@ def test_of_two_who_send_for_the_same_place_one_is_told_to_ask(tus: Tus, local_s
     assert last.received_bytes == too_late.received_bytes == 700
     with pytest.raises(OffsetConflict):
         resumable.receive(too_late, 700, io.BytesIO(b"y" * 1_800), 1_800)
+    with pytest.raises(OffsetConflict):  # and finds its pieces gone
+        resumable.receive(last, 700, io.BytesIO(CONTENT[700:]), 1_800)
+    assert tus.offset(address) == 2_500
     assert DocumentVersion.objects.get().sha256 == hashlib.sha256(CONTENT).hexdigest()
     assert len(list(local_store.list_keys())) == 1
 
@@ -262,6 +265,7 @@ def test_it_is_gone_when_it_is_given_up_or_has_expired(tus: Tus, local_store: Ob
         ({"upload_length": "999999999999999"}, (413, "file_too_large")),
         ({"upload_length": "5", "upload_metadata": "filename %%%"}, (400, "invalid_value")),
         ({"upload_length": "5", "upload_metadata": "filename /w=="}, (400, "invalid_value")),
+        ({"upload_length": "5", "upload_metadata": "filename \xe9"}, (400, "invalid_value")),
         ({"upload_length": "5", "tus_resumable": "0.2.2"}, (412, "tus_version")),
     ],
 )

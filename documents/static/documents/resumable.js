@@ -24,7 +24,7 @@
       for (let failures = 0; this.offset !== this.file.size;) {
         const answer = await this.next();
         if (answer.status >= 200 && answer.status < 300) {
-          failures = 0;
+          if (answer.status === 204) failures = 0; // a piece has arrived
         } else if (answer.status === 404 && this.address) {
           this.forget(); // it has expired, or is somebody else's: from the beginning
         } else {
