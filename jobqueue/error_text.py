@@ -5,6 +5,8 @@ from types import TracebackType
 
 MAX_BYTES = 16 * 1024
 _SUMMARY_MAX_CHARACTERS = 500
+# What PostgreSQL calls a table and a column that it doesn't have.
+_OTHER_TABLES = ("42P01", "42703")
 
 
 def describe(error: BaseException | str) -> str:
@@ -23,6 +25,11 @@ def describe(error: BaseException | str) -> str:
 def summary(text: str) -> str:
     """Return the first line of a described error, short enough for a list."""
     return text.split("\n", 1)[0][:_SUMMARY_MAX_CHARACTERS]
+
+
+def migration_may_be_due(error: BaseException) -> bool:
+    """Return whether Django passed on that PostgreSQL lacks a table or a column."""
+    return getattr(error.__cause__, "sqlstate", None) in _OTHER_TABLES
 
 
 def _with_traceback(error: BaseException) -> str:

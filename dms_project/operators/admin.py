@@ -21,6 +21,7 @@ from dms_project.tenancy.admin import TenantAdmin
 from dms_project.tenancy.models import Domain, Tenant
 from jobqueue.admin.labels import label
 from jobqueue.admin.reach import counted
+from jobqueue.error_text import migration_may_be_due
 from jobqueue.rows.counts import Counts, count_jobs
 
 label(
@@ -112,10 +113,6 @@ class TenantAtWorkAdmin(TenantAdmin):
         return gettext("out of service")
 
 
-#: What PostgreSQL says where tables or columns are missing.
-_OTHER_TABLES = ("42P01", "42703")
-
-
 def _counts(tenant: Tenant) -> Counts | None:
     """Read a tenant's counts once per page; None if it has no schema, or one that isn't migrated."""
     known: dict[str, Counts | None] = tenant.__dict__
@@ -126,5 +123,5 @@ def _counts(tenant: Tenant) -> Counts | None:
                 known["job_counts"] = count_jobs()
         except (TenantNotFound, Error) as error:
             known["job_counts"] = None
-            tenant.__dict__["is_behind"] = getattr(error.__cause__, "sqlstate", "") in _OTHER_TABLES
+            tenant.__dict__["is_behind"] = migration_may_be_due(error)
     return known["job_counts"]

@@ -10,14 +10,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.conf import JobQueueSettings, conf
+from jobqueue.error_text import migration_may_be_due
 from jobqueue.signals import worker_started
 from jobqueue.worker.executor import Claim, Ending
 from jobqueue.worker.service import Service
 
 logger = logging.getLogger("jobqueue.worker")
-
-#: What PostgreSQL calls a table and a column that it doesn't have.
-_OTHER_TABLES = ("42P01", "42703")
 
 
 def started(service: Service) -> None:
@@ -173,7 +171,7 @@ def _in(tenant: str) -> str:
 
 def _reason(error: Exception) -> str:
     text = str(error).strip().split("\n", 1)[0]
-    if getattr(error.__cause__, "sqlstate", None) in _OTHER_TABLES:
+    if migration_may_be_due(error):
         text += " (is a migration due? manage.py migrate --check)"
     return text
 

@@ -1,4 +1,4 @@
-// A large file goes in pieces (tus 1.0.0): what has arrived stays, whatever becomes of the connection or of the page.
+// A large file goes in pieces (tus 1.0.0): what has arrived stays, whatever becomes of the connection.
 "use strict";
 
 (() => {
@@ -14,31 +14,29 @@
     // `told`: `progress(bytes)` and `interrupted()`.
     constructor(file, url, csrfToken, told) {
       Object.assign(this, { file, url, csrfToken, told });
-      this.key = `upload ${file.name} ${file.size} ${file.lastModified}`;
-      this.address = localStorage.getItem(this.key);
-      this.offset = null; // not known
+      this.address = this.offset = null; // not known
     }
 
     // Resolves to what the API tells of the upload when it has become a document; rejects with `status` and `code`.
+    // Called again after that, it goes on from where it was.
     async send() {
       for (let failures = 0; this.offset !== this.file.size;) {
         const answer = await this.next();
         if (answer.status >= 200 && answer.status < 300) {
           if (answer.status === 204) failures = 0; // a piece has arrived
         } else if (answer.status === 404 && this.address) {
-          this.forget(); // it has expired, or is somebody else's: from the beginning
+          this.address = this.offset = null; // it has expired: from the beginning
         } else {
           const passes = MAY_PASS.includes(answer.status) || answer.code === "offset_conflict";
+          this.offset = null;
           if (!passes || failures === WAITS.length) throw answer;
           this.told.interrupted();
           await pause(WAITS[failures]);
           failures += 1;
-          this.offset = null;
         }
       }
       const whole = await this.ask("GET", this.address);
       if (whole.status !== 200) throw whole;
-      this.forget();
       return JSON.parse(whole.text);
     }
 
@@ -63,7 +61,6 @@
       if (answer.status === 201) {
         this.address = answer.header("Location");
         this.offset = 0;
-        localStorage.setItem(this.key, this.address);
       }
       return answer;
     }
@@ -83,11 +80,6 @@
         }));
         request.send(body);
       });
-    }
-
-    forget() {
-      localStorage.removeItem(this.key);
-      this.address = this.offset = null;
     }
   };
 

@@ -61,7 +61,7 @@
     }
 
     async sendInPieces() {
-      const upload = new window.Resumable(this.file, panel.dataset.pieces, csrfToken, {
+      this.inPieces ||= new window.Resumable(this.file, panel.dataset.pieces, csrfToken, {
         progress: (bytes) => {
           this.bar.value = (100 * bytes) / this.file.size;
           this.show("sending", bytes < this.file.size ? "sending" : "storing");
@@ -70,7 +70,7 @@
       });
       this.show("sending", "sending");
       try {
-        const told = await upload.send();
+        const told = await this.inPieces.send();
         this.stored({ ...told, id: told.document_id, title: this.file.name });
       } catch (answer) {
         this.refused(answer.status, answer.code);
